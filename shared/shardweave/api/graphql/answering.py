@@ -12,6 +12,7 @@ from ...errors import LimitExceeded, ShardweaveError, Unreadable
 from ...values.json_types import json_bytes
 from ..operation import Call
 from ..parts import Parts
+from ..routes.collections import CollectionRoute
 from .documents import Document, Reader, Refused
 from .entities import EntityRecords
 from .field_errors import of_document, of_whole
@@ -53,8 +54,12 @@ class Answers:
             token: EntityRecords.of(entity, parts, max_related) for token, entity in parts.schema.entities.items()
         }
         entities = {token: parts.access.visible(entity) for token, entity in parts.schema.entities.items()}
-        types = Types(Names(options), {token: each.models for token, each in records.items()}, entities)
-        reading = Reading(records, parts.store, parts.access, max_related, options.max_cost)
+        several = {
+            each.name: CollectionRoute(each, parts.schema, parts.queries, parts.external_keys, parts.access)
+            for each in parts.schema.collections
+        }
+        types = Types(Names(options), {token: each.models for token, each in records.items()}, entities, several)
+        reading = Reading(records, parts.store, parts.access, max_related, options.max_cost, several)
         return cls(Reader(types.schema, options, entities), reading, Writing(reading))
 
     def of(

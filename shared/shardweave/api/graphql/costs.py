@@ -20,6 +20,7 @@ def cost_of(selected: Iterable[Selected], records: int) -> int:
     """The reads that relations of a number of records may need."""
     total = 0
     for each in selected:
+        total += max((cost_of([one], records) for one in each.among.values()), default=0)
         for relation in each.relations:
             many = each.entity.relations[relation.name].many
             reached = records * (PER_LIST if many else 1)

@@ -21,7 +21,9 @@ from graphql import (
     GraphQLObjectType,
     GraphQLSchema,
     GraphQLSkipDirective,
+    GraphQLUnionType,
     InlineFragmentNode,
+    NamedTypeNode,
     OperationDefinitionNode,
     OperationType,
     SelectionNode,
@@ -40,13 +42,13 @@ from graphql.validation import MaxIntrospectionDepthRule, NoSchemaIntrospectionC
 from ...errors import LimitExceeded
 from ...schema.entity_type import EntityType
 from .options import GraphQL
-from .types import Kind, Meaning, meaning_of
+from .types import MEANING, Kind, Meaning, meaning_of
 
 MAX_TOKENS = 5_000
 MAX_ERRORS = 20
 KEPT, MAX_KEPT = 256, 10_000
 """Documents that are kept, and the characters that one of them has at most."""
-LISTS = ("by_id", "every", "by_index", "by_lookup", "related")
+LISTS = ("by_id", "every", "by_index", "by_lookup", "related", "several")
 """The kinds of fields that give pages."""
 
 
@@ -70,11 +72,17 @@ class Relation:
 
 @dataclass(frozen=True)
 class Selected:
-    """The selected fields of a record: its properties and own fields by name, and its relations."""
+    """The selected fields of a record: its properties and own fields by name, and its relations; of a record that may
+    be of several entities, what is asked for of each by its token, in `among`."""
 
     entity: EntityType[Any] = field(compare=False)
     names: frozenset[str]
     relations: tuple[Relation, ...]
+    among: Mapping[str, Selected] = field(default_factory=dict, compare=False)
+
+    def of(self, token: str) -> Selected:
+        """What is asked for of a record of an entity."""
+        return self.among.get(token, self)
 
 
 @dataclass(frozen=True)
@@ -235,10 +243,19 @@ class _Collector:
             if inner[0].name.value == "items"
         }
 
-    def _of_record(self, entity: EntityType[Any], kind: Any, nodes: Sequence[FieldNode]) -> Selected:
+    def _of_record(
+        self, entity: EntityType[Any], kind: Any, nodes: Sequence[FieldNode], only: frozenset[str] | None = None
+    ) -> Selected:
+        """What is asked for of a record; of `only` some types, where it may be of several."""
+        if isinstance(kind, GraphQLUnionType):
+            among = {}
+            for member in kind.types:
+                own = member.extensions[MEANING].entity
+                among[own.token] = self._of_record(own, member, nodes, frozenset({kind.name, member.name}))
+            return Selected(entity, frozenset(), (), among)
         names: set[str] = set()
         relations: list[Relation] = []
-        for key, inner in self._fields(_selections(nodes)).items():
+        for key, inner in self._fields(_selections(nodes), only).items():
             if inner[0].name.value == "__typename":
                 continue
             asked = kind.fields[inner[0].name.value]
@@ -250,12 +267,14 @@ class _Collector:
             relations.append(Relation(key, relation.name, self._of_record(target, get_named_type(asked.type), inner)))
         return Selected(entity, frozenset(names), tuple(relations))
 
-    def _fields(self, sets: Sequence[Sequence[SelectionNode]]) -> dict[str, list[FieldNode]]:
+    def _fields(
+        self, sets: Sequence[Sequence[SelectionNode]], only: frozenset[str] | None = None
+    ) -> dict[str, list[FieldNode]]:
         """The fields that some selections come to, by the names that they have in the answer. Raises LimitExceeded."""
         found: dict[str, list[FieldNode]] = {}
         visited: set[str] = set()
         for each in sets:
-            self._collect(each, found, visited)
+            self._collect(each, found, visited, only)
         self.left -= len(found)
         if self.left < 0:
             raise LimitExceeded(
@@ -266,7 +285,11 @@ class _Collector:
         return found
 
     def _collect(
-        self, selections: Sequence[SelectionNode], found: dict[str, list[FieldNode]], visited: set[str]
+        self,
+        selections: Sequence[SelectionNode],
+        found: dict[str, list[FieldNode]],
+        visited: set[str],
+        only: frozenset[str] | None,
     ) -> None:
         for each in selections:
             if not self._is_included(each):
@@ -274,15 +297,22 @@ class _Collector:
             if isinstance(each, FieldNode):
                 found.setdefault(each.alias.value if each.alias else each.name.value, []).append(each)
             elif isinstance(each, InlineFragmentNode):
-                self._collect(each.selection_set.selections, found, visited)
+                if _is_of(each.type_condition, only):
+                    self._collect(each.selection_set.selections, found, visited, only)
             elif (name := each.name.value) not in visited:  # type: ignore[attr-defined]
                 visited.add(name)
-                self._collect(self.fragments[name].selection_set.selections, found, visited)
+                if _is_of(self.fragments[name].type_condition, only):
+                    self._collect(self.fragments[name].selection_set.selections, found, visited, only)
 
     def _is_included(self, node: SelectionNode) -> bool:
         skip = get_directive_values(GraphQLSkipDirective, node, self.variables)
         include = get_directive_values(GraphQLIncludeDirective, node, self.variables)
         return not (skip and skip["if"]) and (include is None or bool(include["if"]))
+
+
+def _is_of(condition: NamedTypeNode | None, only: frozenset[str] | None) -> bool:
+    """Whether what is under a condition on the type is asked for of some types."""
+    return only is None or condition is None or condition.name.value in only
 
 
 def _too_deep(most: int) -> LimitExceeded:

@@ -6,6 +6,7 @@
     ordersByCustomer(customerId) those that an index finds      of the index `customer`, or `byCustomer`
     ordersInOrderOfDue(due)      those of an ordered lookup     of the lookup `due`, or `byDue`
     customerOrders(id)           those that lead to a customer  of its `orders = has_many(..., via=...)`
+    customerHistory(customer)    those of several entities      of the collection `customer-history`
 
 With `GraphQL(name_prefix="Shop_", capitalised=True)`: `Shop_Order`, `Shop_OrderById`, `Shop_OrderList`,
 `Shop_OrderByCustomer`, `Shop_OrderInOrderOfDue`, `Shop_CustomerOrders`, `Shop_CreateOrder`.
@@ -71,6 +72,14 @@ class Names:
         """The field that lists what leads to one record."""
         return f"{self.one(entity)}{_capital(relation)}"
 
+    def collection(self, name: str) -> str:
+        """The field that lists a collection of several entities."""
+        return self._field("".join(map(_capital, _WORDS.findall(name))))
+
+    def of_collection(self, name: str, suffix: str) -> str:
+        """A type that goes with a collection of several entities."""
+        return f"{self.options.name_prefix}{''.join(map(_capital, _WORDS.findall(name)))}{suffix}"
+
     def mutation(self, verb: str, entity: EntityType[Any]) -> str:
         """The field that writes a record."""
         return self._field(f"{_capital(verb)}{entity.model.__name__}")
@@ -99,18 +108,25 @@ def has_sort(entity: EntityType[Any]) -> bool:
     return bool(entity.keys.design.partition and entity.keys.design.sort)
 
 
-def check_names(names: Names, entities: Iterable[EntityType[Any]]) -> None:
-    """Refuses names that two things would have. `entities` are as they are over HTTP. Raises ConfigurationError."""
+def check_names(names: Names, entities: Iterable[EntityType[Any]], collections: Iterable[str] = ()) -> None:
+    """Refuses names that two things would have. `entities` are as they are over HTTP, `collections` the names of those
+    of several. Raises ConfigurationError."""
     taken: dict[str, str] = {}
-    for entity in entities:
-        for name, meant in _of_entity(names, entity):
-            other = taken.setdefault(name, meant)
-            if other != meant or name in SHARED_TYPES:
-                raise ConfigurationError(
-                    f"{meant} would be called {name!r} as {other if other != meant else 'a type of GraphQL'} is",
-                    where="graphql",
-                    fix="rename the entity, the collection or the index, or give GraphQL(name_prefix=...)",
-                )
+    several = (each for name in collections for each in _of_collection(names, name))
+    for name, meant in (*(each for entity in entities for each in _of_entity(names, entity)), *several):
+        other = taken.setdefault(name, meant)
+        if other != meant or name in SHARED_TYPES:
+            raise ConfigurationError(
+                f"{meant} would be called {name!r} as {other if other != meant else 'a type of GraphQL'} is",
+                where="graphql",
+                fix="rename the entity, the collection or the index, or give GraphQL(name_prefix=...)",
+            )
+
+
+def _of_collection(names: Names, name: str) -> Iterator[tuple[str, str]]:
+    yield names.collection(name), f"the collection {name}"
+    for suffix in ("Item", "Connection", "Filter"):
+        yield names.of_collection(name, suffix), f"the {suffix.lower()} of the collection {name}"
 
 
 def _of_entity(names: Names, entity: EntityType[Any]) -> Iterator[tuple[str, str]]:

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 class Node:
     """A record, or a page of records, as it is answered: `values` by the names of fields. `record` is what relations
     lead from; `related` is what they led to, by the names that the document gives them, an error where it can't be
-    read."""
+    read; `token` is a record's entity."""
 
     values: Mapping[str, Any]
     rev: str | None = None
     record: Entity | None = None
     related: dict[str, Any] = field(default_factory=dict)
+    token: str = ""
 
 
 def related(node: Node, info: GraphQLResolveInfo[Any]) -> Any:

@@ -21,6 +21,7 @@ from ...wire.paging import token_of
 from ...wire.query_json import condition_from_json, spec_from_json
 from ...wire.record_keys import KEY
 from ..lookup_pages import LookupQuestion
+from ..routes.collections import CollectionRoute
 from .documents import Root
 from .names import OWN_FIELDS, argument_name, entry_argument
 
@@ -47,6 +48,16 @@ def spec_of(root: Root) -> QuerySpec:
     else:
         spec = spec_from_json(entity, {**asked, "index": root.index, "conditions": _conditions(root)})
     return replace(spec, hydrate=_needs_whole_records(root))
+
+
+def spec_of_several(root: Root, route: CollectionRoute) -> QuerySpec:
+    """The query of a field that gives a page of a collection. Raises InputError's kinds."""
+    shared, given = route.shared, root.arguments
+    (index,) = shared.views
+    asked: dict[str, Any] = {name: given.get(name) for name in _PAGING}
+    asked |= {"nextToken": token_of(given), "filter": filter_json(given.get("filter"))}
+    conditions = _conditions(replace(root, entity=shared, index=index))
+    return route.joined(spec_from_json(shared, {**asked, "index": index, "conditions": conditions}))
 
 
 def page_of(root: Root) -> QuerySpec:

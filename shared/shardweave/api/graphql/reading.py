@@ -33,13 +33,14 @@ from ...wire.record_models import RecordModels
 from ..operation import Call
 from ..pages import deadline_in, limit_named, token_named
 from ..response_size import MAX_PAGE_BYTES, Carried
+from ..routes.collections import CollectionRoute
 from .costs import check_cost, cost_of
 from .documents import Root, Selected
 from .entities import EntityRecords
 from .field_errors import FieldError
 from .lookup_lists import LookupList
 from .nodes import Node
-from .questions import operation_of, path_of, spec_of
+from .questions import operation_of, path_of, spec_of, spec_of_several
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Reading:
     access: Authorization
     max_related: int
     max_cost: int
+    collections: Mapping[str, CollectionRoute] = field(default_factory=dict)
 
     def begin(self, call: Call) -> Answering:
         """An answer with nothing in it."""
@@ -114,6 +116,8 @@ class Reading:
 
     def _planned(self, root: Root, call: Call) -> Planned:
         self.check_relations(root.selected.values(), call)
+        if root.kind == "several":
+            return self._several(root, call)
         records = self.records[root.entity.token]
         if root.kind in ("by_lookup", "related"):
             lookup = LookupList.planned(root, self.records, call)
@@ -135,9 +139,21 @@ class Reading:
         cost = lanes + spec.limit + cost_of(root.selected.values(), spec.limit)
         return Planned(replace(root, kind="one") if one else root, cost, None, given, spec, queries)
 
+    def _several(self, root: Root, call: Call) -> Planned:
+        """A page of a collection of several entities."""
+        assert root.index is not None, "it names the collection"
+        route = self.collections[root.index]
+        given = spec_of_several(root, route)
+        queries, spec = route.pages.asked(given, call, operation_of(root))
+        with token_named(root.arguments):
+            lanes = sum(not lane.empty for lane in queries.explain(spec).lanes)
+        cost = lanes + spec.limit + cost_of(root.selected.values(), spec.limit)
+        return Planned(root, cost, None, given, spec, queries)
+
     def check_relations(self, selected: Iterable[Selected], call: Call) -> None:
         """That the caller may get what relations lead to. Raises Unauthenticated, Forbidden."""
         for each in selected:
+            self.check_relations(each.among.values(), call)
             for relation in each.relations:
                 target = self.records[relation.selected.entity.token].entity
                 self.access.grant(target, "get", call.caller)
@@ -162,7 +178,7 @@ class Reading:
             if found is None:
                 return None
             answering.fell_short |= found.fell_short
-            return self._listed(root, records.models, found.page, answering)
+            return self._listed(root, found.page, answering)
         if planned.path is not None:
             record = records.found(planned.path, answering.call)
             return None if record is None else self._node(records.models, record, None, answering)
@@ -170,21 +186,21 @@ class Reading:
         if root.kind == "one":
             return self._node(records.models, *page.items[0], answering) if page.items else None
         answering.unreadable += page.stats.unreadable
-        return self._listed(root, records.models, page, answering)
+        return self._listed(root, page, answering)
 
-    def _listed(self, root: Root, models: RecordModels, page: Page[tuple[Any, Carried]], answering: Answering) -> Node:
+    def _listed(self, root: Root, page: Page[tuple[Any, Carried]], answering: Answering) -> Node:
         """A page, its records as nodes."""
         answering.items += len(page.items)
         values = {
             "nextToken": page.cursor,
             "prevToken": page.prev_token,
             "complete": page.complete,
-            "unreadable": [models.unreadable_json(each) for each in page.unreadable],
+            "unreadable": [self.records[each.entity].models.unreadable_json(each) for each in page.unreadable],
         }
         return Node(
             values,
             related={
-                key: [self._node(models, record, text, answering) for record, text in page.items]
+                key: [self._node(self._models_of(root, record), record, text, answering) for record, text in page.items]
                 for key in root.selected
             },
         )
@@ -194,12 +210,12 @@ class Reading:
         assert given is not None, "what has no path is a query"
         assert spec is not None, "what has no path is a query"
         assert queries is not None, "what has no path is a query"
-        models = self.records[planned.root.entity.token]
+        root = planned.root
         left = self._time_left(answering)
         room = PageBudget(
             max(1, MAX_PAGE_BYTES - answering.bytes),
             lambda answered: [text.size for _, text in answered],
-            form=models.carried,
+            form=lambda record: self.records[self._models_of(root, record).entity.token].carried(record),
         )
         with token_named(planned.root.arguments), limit_named(given, answering.call):
             page = queries.run(spec if left is None else replace(spec, time_limit_ms=left), room=room)
@@ -220,7 +236,13 @@ class Reading:
         text = Carried(models.json(record)) if text is None else text
         answering.takes(text.size)
         whole = isinstance(record, Entity)
-        return Node(json.loads(text.text), record.rev if whole else None, record if whole else None)
+        token = models.entity.token
+        return Node(json.loads(text.text), record.rev if whole else None, record if whole else None, token=token)
+
+    def _models_of(self, root: Root, record: Any) -> RecordModels:
+        """The forms of a record of a page: a page of several entities has whole records."""
+        token = type(record).declaration.token if root.kind == "several" else root.entity.token
+        return self.records[token].models
 
     # -- what it leads to
 
@@ -230,7 +252,9 @@ class Reading:
         for root, found in answered:
             for key, selected in root.selected.items():
                 nodes = found.related[key] if key and isinstance(found, Node) else [found]
-                waiting += [_Waiting(root.key, node, selected) for node in nodes if isinstance(node, Node)]
+                waiting += [
+                    _Waiting(root.key, each, selected.of(each.token)) for each in nodes if isinstance(each, Node)
+                ]
         while waiting := [each for each in waiting if each.selected.relations and each.node.record is not None]:
             waiting = self._level(waiting, answering)
 

@@ -45,7 +45,8 @@ class GraphQLRoute:
             )
         self._parts, self._options, self._max_related = parts, options, max_related
         self._introspects = introspects if options.introspection is None else options.introspection
-        check_names(Names(options), (parts.access.visible(each) for each in parts.schema.entities.values()))
+        visible = (parts.access.visible(each) for each in parts.schema.entities.values())
+        check_names(Names(options), visible, (each.name for each in parts.schema.collections))
 
     def operation(self) -> Operation:
         """The operation."""

@@ -26,6 +26,7 @@ from graphql import (
     GraphQLScalarType,
     GraphQLSchema,
     GraphQLString,
+    GraphQLUnionType,
 )
 
 from ...schema.entity_type import EntityType, IndexView
@@ -33,11 +34,14 @@ from ...schema.property import Property
 from ...schema.relations import LookupType, RelationType
 from ...wire.record_keys import KEY
 from ...wire.record_models import RecordModels
+from ..routes.collections import CollectionRoute
 from .names import Names, argument_name, entry_argument, has_sort
 from .nodes import Node, related, root
 from .scalars import JSON, LONG, scalar_of, type_of, type_of_annotation
 
-Kind = Literal["one", "by_id", "every", "by_index", "by_lookup", "related", "create", "update", "put", "delete"]
+Kind = Literal[
+    "one", "by_id", "every", "by_index", "by_lookup", "related", "several", "create", "update", "put", "delete"
+]
 MEANING = "shardweave"
 """Where a field's extensions have its Meaning."""
 WORDS = {"beginsWith": "begins_with"}
@@ -47,8 +51,8 @@ CONNECTIVES = ("and", "or", "not")
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a field asks for: of `Query` and `Mutation`, of what `entity`, by which index, ordered lookup, or list of
-    related records of `source`; of a record's type, which relation or property."""
+    """What a field asks for: of `Query` and `Mutation`, of what `entity`, by which index, ordered lookup, list of
+    related records of `source`, or collection of several entities; of a record's type, which relation or property."""
 
     kind: Kind | None = None
     entity: EntityType[Any] | None = None
@@ -68,8 +72,13 @@ class Types:
     """The types of one service. `models` are of each entity as it is, `entities` as they are over HTTP, by token."""
 
     def __init__(
-        self, names: Names, models: Mapping[str, RecordModels], entities: Mapping[str, EntityType[Any]]
+        self,
+        names: Names,
+        models: Mapping[str, RecordModels],
+        entities: Mapping[str, EntityType[Any]],
+        collections: Mapping[str, CollectionRoute],
     ) -> None:
+        self._collections = collections
         self._names = names
         self._models = models
         self._entities = entities
@@ -88,6 +97,8 @@ class Types:
             query |= self._questions(entity)
             if not entity.read_only:
                 mutation |= self._writes(entity)
+        for route in self._collections.values():
+            query[self._names.collection(route.name)] = self._several(route)
         return GraphQLSchema(
             GraphQLObjectType("Query", query), GraphQLObjectType("Mutation", mutation) if mutation else None
         )
@@ -96,7 +107,12 @@ class Types:
 
     def _record(self, entity: EntityType[Any]) -> GraphQLObjectType:
         described = entity.model.__doc__
-        return GraphQLObjectType(self._names.type(entity), lambda: self._fields(entity), description=described)
+        return GraphQLObjectType(
+            self._names.type(entity),
+            lambda: self._fields(entity),
+            description=described,
+            extensions=_meant(entity=entity),
+        )
 
     def _fields(self, entity: EntityType[Any]) -> dict[str, GraphQLField]:
         found: dict[str, GraphQLField] = {}
@@ -121,12 +137,28 @@ class Types:
 
     def _page(self, entity: EntityType[Any]) -> GraphQLObjectType:
         if entity.token not in self._connections:
-            self._connections[entity.token] = self._connection(entity)
+            name, described = self._names.type(entity, "Connection"), f"A page of {entity.collection}."
+            self._connections[entity.token] = self._connection(self._records[entity.token], name, described)
         return self._connections[entity.token]
 
-    def _connection(self, entity: EntityType[Any]) -> GraphQLObjectType:
-        record = self._records[entity.token]
+    def _several(self, route: CollectionRoute) -> GraphQLField:
+        """The list of a collection of several entities: each item is of the type of its entity."""
+        records = {self._names.type(each): self._records[each.token] for each in route.entities}
+        of_token = {each.token: self._names.type(each) for each in route.entities}
+        item = GraphQLUnionType(
+            self._names.of_collection(route.name, "Item"),
+            list(records.values()),
+            resolve_type=lambda node, info, kind: of_token[node.token],
+            description=f"A record of {route.name}.",
+        )
+        name, described = self._names.of_collection(route.name, "Connection"), f"A page of {route.name}."
+        (view,) = route.shared.views.values()
+        filters = self._filter(route.shared, self._names.of_collection(route.name, "Filter"))
+        arguments = self._narrowing(route.shared, view) | self._paging(route.shared, filters)
+        meant = _meant("several", route.shared, route.name)
+        return _root(self._connection(item, name, described), arguments, meant, described)
 
+    def _connection(self, record: Any, name: str, described: str) -> GraphQLObjectType:
         def fields() -> dict[str, GraphQLField]:
             return {
                 "items": GraphQLField(
@@ -150,9 +182,7 @@ class Types:
                 ),
             }
 
-        return GraphQLObjectType(
-            self._names.type(entity, "Connection"), fields, description=f"A page of {entity.collection}."
-        )
+        return GraphQLObjectType(name, fields, description=described)
 
     # -- questions
 
@@ -255,9 +285,12 @@ class Types:
                 found.setdefault(argument_name(element.name), GraphQLArgument(condition))
         return found
 
-    def _paging(self, entity: EntityType[Any]) -> dict[str, GraphQLArgument]:
+    def _paging(
+        self, entity: EntityType[Any], filters: GraphQLInputObjectType | None = None
+    ) -> dict[str, GraphQLArgument]:
+        tests = self._filter(entity, self._names.type(entity, "Filter")) if filters is None else filters
         return {
-            "filter": GraphQLArgument(self._filter(entity), description="A test that every record must pass."),
+            "filter": GraphQLArgument(tests, description="A test that every record must pass."),
             "reverse": GraphQLArgument(GraphQLBoolean, description="The reverse of the order."),
             "limit": GraphQLArgument(GraphQLInt, description="Records a page, 1 to 500; 100 if not given."),
             "nextToken": GraphQLArgument(GraphQLString, description="Asks for the page after the one that gave it."),
@@ -277,8 +310,8 @@ class Types:
 
     # -- filters
 
-    def _filter(self, entity: EntityType[Any]) -> GraphQLInputObjectType:
-        if entity.token not in self._filters:
+    def _filter(self, entity: EntityType[Any], called: str) -> GraphQLInputObjectType:
+        if called not in self._filters:
 
             def fields() -> dict[str, GraphQLInputField]:
                 tests = {
@@ -289,11 +322,10 @@ class Types:
                 several = GraphQLInputField(GraphQLList(GraphQLNonNull(made)))
                 return tests | {"and": several, "or": several, "not": GraphQLInputField(made)}
 
-            made = GraphQLInputObjectType(
-                self._names.type(entity, "Filter"), fields, description="All of these tests; of one property, too."
-            )
-            self._filters[entity.token] = made
-        return self._filters[entity.token]
+            described = "All of these tests; of one property, too."
+            made = GraphQLInputObjectType(called, fields, description=described)
+            self._filters[called] = made
+        return self._filters[called]
 
     def _test(self, each: Property) -> GraphQLInputObjectType:
         kind, one = type_of(each), scalar_of(each)

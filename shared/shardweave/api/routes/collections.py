@@ -56,7 +56,7 @@ class CollectionRoute:
         entities = [schema[model] for model in collection.entities]
         self._models = {entity.token: RecordModels(entity, external) for entity in entities}
         self._access = access
-        self._pages = _Pages(self._models, queries, access)
+        self.pages: Pages = _Pages(self._models, queries, access)
         self._shared = _shared([access.visible(entity) for entity in entities], collection.index)
         self.list_query = ListQuery(self._shared, several=True)
         views = [entity.views[collection.index] for entity in entities]
@@ -78,11 +78,15 @@ class CollectionRoute:
         return self._shared
 
     def list(self, call: Call) -> Response:
-        return self._pages.listed(self._pages.run(self.spec(call.query), call, operation="list"))
+        return self.pages.listed(self.pages.run(self.spec(call.query), call, operation="list"))
 
     def spec(self, given: Mapping[str, str]) -> QuerySpec:
         """The query of some parameters. Raises InputError's kinds."""
-        asked = replace(self.list_query.spec(given), index=self._collection.index, hydrate=self._hydrate)
+        return self.joined(self.list_query.spec(given))
+
+    def joined(self, asked: QuerySpec) -> QuerySpec:
+        """The query of all entities that asks the same of each."""
+        asked = replace(asked, index=self._collection.index, hydrate=self._hydrate)
         return joined([replace(asked, entity=token) for token in self._models])
 
     def operation(self) -> Operation:
