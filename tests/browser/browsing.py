@@ -8,15 +8,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from .chromium import chromium
+
+PATIENCE_MS = 60_000
+"""No measure: what has not come after that never will."""
 
 
 @contextmanager
 def launched(say: Callable[[str], None] = lambda _: None) -> Iterator[Browser]:
     """The browser; `say` is told which one it is."""
     own = chromium(say)
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(
             executable_path=own.program,
@@ -51,7 +55,7 @@ def opened(browser: Browser, address: str, *, complaints: tuple[str, ...] = (), 
     """A page of a browser of its own. In the end it has asked its own server alone, and has complained of nothing but
     what `complaints` are parts of."""
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(PATIENCE_MS)
     page, watched = context.new_page(), Watched()
     page.on("request", watched.on_request)
     page.on("console", watched.on_console)

@@ -17,7 +17,7 @@ from shardweave.cli.explorer import token_in, upstream_of
 from shardweave.cli.forwarding import Forwarder
 from shardweave.database.data_folder import DataFolder
 from shardweave.schema.entity import now_ms
-from tests.browser.browsing import opened
+from tests.browser.browsing import PATIENCE_MS, opened
 from tests.browser.conftest import Tracker
 from tests.integration.local_server import LocalServer
 
@@ -83,7 +83,7 @@ def test_a_re_shard_is_taken_back(page: Page, tracker: Tracker) -> None:
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#state")).to_contain_text("from 4 to 16 shards")
     page.locator("#abort").click()
-    expect(page.locator("#state")).to_contain_text("Stable", timeout=30_000)
+    expect(page.locator("#state")).to_contain_text("Stable", timeout=5 * PATIENCE_MS)
     expect(page.locator("#state")).to_contain_text("4 shards are read")
 
 
