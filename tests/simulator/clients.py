@@ -164,6 +164,8 @@ TAGGED_KINDS = (*KINDS, "find", "find", "find", "list_names", "list_names", "lis
 class Writer:
     """A process that writes and reads ids of its own, then those that all share."""
 
+    not_done: tuple[type[Exception], ...] = NOT_DONE
+
     def __init__(self, world: World, name: str, operations: int, kinds: Sequence[str] = KINDS) -> None:
         self.world = world
         self.kinds = kinds
@@ -171,6 +173,16 @@ class Writer:
         self.left = operations
         self.failed = False
         """Whether the operation under way was not carried out."""
+
+    def key(self, name: str) -> Any:
+        """What identifies a record."""
+        return name
+
+    def changes(self, name: str, number: int) -> dict[str, Any]:
+        """New values of what may change."""
+        values = self.world.values(name, number)
+        del values["thing_id"]
+        return values
 
     def run(self, process: Process) -> None:
         """Work until all operations are done. A process that died is followed by another."""
@@ -202,25 +214,24 @@ class Writer:
 
     def update(self) -> None:
         name, number = self._pick(), self._number()
-        changes = self.world.values(name, number)
-        del changes["thing_id"]
+        changes = self.changes(name, number)
         try:
-            self._write({name: number}, lambda: self.store.update(self.world.model, name, changes))
+            self._write({name: number}, lambda: self.store.update(self.world.model, self.key(name), changes))
         except NotFound:
             self._learn(name, exists=False)
 
     def upsert(self) -> None:
         """Changes of a record that is made where there is none."""
         name, number = self._pick(), self._number()
-        changes = self.world.values(name, number)
-        del changes["thing_id"]
-        self._write({name: number}, lambda: self.store.update(self.world.model, name, changes, upsert=True))
+        changes = self.changes(name, number)
+        self._write({name: number}, lambda: self.store.update(self.world.model, self.key(name), changes, upsert=True))
 
     def remove(self) -> None:
         """A delete that gives what was there."""
         name = self._pick()
         possible = self.world.oracle.of(name).possible
-        written = self._write({name: None}, lambda: self.store.write(Delete(self.world.model, name, returning=True)))
+        delete = Delete(self.world.model, self.key(name), returning=True)
+        written = self._write({name: None}, lambda: self.store.write(delete))
         if written is not None:
             before = None if written.before is None else written.before.number
             assert before in possible, f"{name}: delete gives {before}, possible was {set(possible)}"
@@ -228,17 +239,18 @@ class Writer:
     def delete(self) -> None:
         name = self._pick()
         possible = self.world.oracle.of(name).possible
-        done = self._write({name: None}, lambda: self.store.delete(self.world.model, name))
+        done = self._write({name: None}, lambda: self.store.delete(self.world.model, self.key(name)))
         if done is not None:
             there = possible - {None}
             assert there if done else None in possible, f"{name}: delete says {done}, possible was {set(possible)}"
 
     def get(self) -> None:
         name = self._pick()
-        self._check_read([name], lambda: [self.store.get(self.world.model, name)])
+        self._check_read([name], lambda: [self.store.get(self.world.model, self.key(name))])
 
     def get_all(self) -> None:
-        self._check_read(self.ids, lambda: self.store.batch_get(self.world.model, self.ids))
+        keys = [self.key(each) for each in self.ids]
+        self._check_read(self.ids, lambda: self.store.batch_get(self.world.model, keys))
 
     def find(self) -> None:
         """The records with a tag: of the writer's own, those that had it all the time, and none that never had it."""
@@ -246,7 +258,7 @@ class Writer:
         began = self._now()
         try:
             found = {each.thing_id for each in self.store.find_by(self.world.model, "tag", tag, limit=500).items}
-        except NOT_DONE:
+        except self.not_done:
             return
         for name in self.ids:
             possible = self.world.oracle.of(name).between(began, self._now())
@@ -262,7 +274,7 @@ class Writer:
         began = self._now()
         try:
             found = self.store.find_by(self.world.model, "byName", between(low, None), **asked).items
-        except NOT_DONE:
+        except self.not_done:
             return
         names = [each.name for each in found]
         assert names == sorted(names, reverse=reverse), f"{owner}'s names are {names}"
@@ -306,7 +318,7 @@ class Writer:
         operations = [Put(self.world.values(first, one), model), Put(self.world.values(second, other), model)]
         new: dict[str, Value] = {first: one, second: other}
         if self.world.oracle.of(second).possible.isdisjoint({None}):
-            operations[1] = Delete(model, second)  # type: ignore[call-overload]
+            operations[1] = Delete(model, self.key(second))  # type: ignore[call-overload]
             new[second] = None
         with contextlib.suppress(NotFound):
             self._write(new, lambda: self.store.transact(operations))
@@ -318,7 +330,7 @@ class Writer:
         number = new[first]
         assert number is not None
         puts = [Put(self.world.values(first, number), self.world.model)]
-        result = self.store.batch_write(puts, [Delete(self.world.model, second)])
+        result = self.store.batch_write(puts, [Delete(self.world.model, self.key(second))])
         for name, outcome in zip((first, second), (*result.puts, *result.deletes), strict=True):
             if outcome.status == "written":
                 self.world.oracle.end(self._now(), {name: new[name]})
@@ -335,9 +347,8 @@ class Writer:
         updates = []
         for name, number in new.items():
             assert number is not None
-            changes = self.world.values(name, number)
-            del changes["thing_id"]
-            updates.append(Update(self.world.model, name, changes, upsert=name == first))
+            changes = self.changes(name, number)
+            updates.append(Update(self.world.model, self.key(name), changes, upsert=name == first))
         for name, outcome in zip(new, self.store.batch_write(updates=updates).updates, strict=True):
             if outcome.status == "written":
                 self.world.oracle.end(self._now(), {name: new[name]})
@@ -361,23 +372,23 @@ class Writer:
 
     def raise_counter(self) -> None:
         model = self.world.model
-        self._count(lambda: self.store.update(model, "counter", lambda record: {"number": record.number + 1}))
+        self._count(lambda: self.store.update(model, self.key("counter"), _raised))
 
     def add_to_counter(self) -> None:
         """Additions that the table carries out by itself where it may."""
-        self._count(lambda: self.store.add(self.world.model, "counter", {"number": 1}))
+        self._count(lambda: self.store.add(self.world.model, self.key("counter"), {"number": 1}))
 
     def add_in_transaction(self) -> None:
         """An addition that is made together with a record, or not at all."""
         name, number = self._pick(), self._number()
         model = self.world.model
-        operations = [Add(model, "counter", {"number": 1}), Put(self.world.values(name, number), model)]
+        operations = [Add(model, self.key("counter"), {"number": 1}), Put(self.world.values(name, number), model)]
         self._count(lambda: self._write({name: number}, lambda: self.store.transact(operations), told=True))
 
     def _count(self, work: Callable[[], Any]) -> None:
         try:
             work()
-        except NOT_DONE:
+        except self.not_done:
             return
         except OutcomeUnknown:
             self.world.counted[1] += 1
@@ -390,7 +401,7 @@ class Writer:
         number = self._number()
         try:
             self.store.create(self.world.values(name, number), self.world.model)
-        except (AlreadyExists, *NOT_DONE):
+        except (AlreadyExists, *self.not_done):
             return
         except OutcomeUnknown:
             return
@@ -411,7 +422,7 @@ class Writer:
             if told:
                 raise
             return None
-        except NOT_DONE:
+        except self.not_done:
             self.failed = True
             oracle.fail(self._now(), before)
             if told:
@@ -431,7 +442,7 @@ class Writer:
         began = self._now()
         try:
             found = read()
-        except NOT_DONE:
+        except self.not_done:
             return
         for name, record in zip(names, found, strict=True):
             value = None if record is None else record.number
@@ -450,3 +461,7 @@ class Writer:
 
     def _now(self) -> int:
         return self.world.simulation.now
+
+
+def _raised(record: Any) -> dict[str, Any]:
+    return {"number": record.number + 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ from shardweave.table.conditions import Compare
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script, SimulatedTable
 from shardweave.table.layout import KeyAttribute, TableLayout
-from shardweave.table.operations import UpdateItem
+from shardweave.table.operations import TransactWrite, UpdateItem
 from shardweave.values.codecs import Timestamp
 from tests.unit.rekey_world import HAND_MADE, NOW, Member, RekeyWorld, by_hand, member_schema
 
@@ -236,6 +237,12 @@ def test_finish_waits_until_every_process_knows_and_nothing_differs() -> None:
     made.put(by_hand(50))
     made.rekey().finish()
     assert made.run().waiting_ms == 1000
+    made.store.update(Member, "m1", {"points": 7})
+    assert made.old(by_hand(1))["points"] == 7, "processes that do not know it yet still read the old items"
+    made.now += 1000
+    assert (made.run().state, made.run().waiting_ms) == ("purge", 1000)
+    made.store.update(Member, "m1", {"points": 8})
+    assert made.old(by_hand(1))["points"] == 7, "the records are written alone"
     assert len(made.old_items()) == RECORDS + 1
     made.now += 1000
     assert made.run().state == ""
@@ -270,7 +277,7 @@ def test_what_the_old_program_left_after_finish_was_asked_for_is_not_removed_uns
     made.put({**by_hand(60), "GSI1PK": "TEAM#wrong"})
     report = made.run()
     assert report.refused == 1
-    assert report.state == "finish"
+    assert report.state == "purge"
     made.remove(by_hand(60))
     assert made.run().state == ""
 
@@ -416,6 +423,28 @@ def test_increments_of_two_programs_beside_a_run_are_all_there() -> None:
     made.run()
     assert made.is_equal()
     assert made.old(by_hand(1))["points"] == 1 + 30
+
+
+def test_items_that_are_changed_whenever_they_are_brought_in_stop_the_switch() -> None:
+    made = world(3)
+    made.rekey().start()
+
+    numbers = itertools.count()
+
+    class Busy(SimulatedTable):
+        """Another program writes one item before each of our transactions."""
+
+        def run(self, operation: Any, **options: Any) -> Any:
+            if isinstance(operation, TransactWrite):
+                made.put(by_hand(1, mail=f"{next(numbers)}@x"))
+            return super().run(operation, **options)
+
+    report = made.run(table=Busy(made.inner, Script()))
+    assert report.passes["bring"].changed >= 1
+    with pytest.raises(Conflict, match="kept being changed"):
+        made.rekey().switch()
+    made.run()
+    made.rekey().switch()
 
 
 def test_a_switch_in_the_middle_of_a_write_is_noticed() -> None:

@@ -6,9 +6,9 @@
 The mapping says how the old items are read; without `--as`, it is the one that the service has (`rekey = {...}`).
 `start` begins. `run` brings the records after their old items, and compares them; it can be stopped at any time, and
 repeated. From `switch` on, Database reads and writes the records, and repeats each write on the old item; `back` undoes
-that. From `finish` on it writes the records alone, and `run` deletes the old items. `abort`, after `back`, lets `run`
-delete the records. With `--from`, the old items are in another table on DynamoDB. docs/bringing-a-table-in.md says
-which programs may write meanwhile.
+that. After `finish`, `run` lets it write the records alone, and, run again, deletes the old items. `abort`, after
+`back`, lets `run` delete the records. With `--from`, the old items are in another table on DynamoDB.
+docs/bringing-a-table-in.md says which programs may write meanwhile.
 
 The exit code is 0 if the run, or the command, is complete; 1 if items can't be brought in or differ, or the command is
 refused.
@@ -48,7 +48,7 @@ ACTIONS = {
     "status": "write the state and the results of the last run, as one JSON document",
     "switch": "let Database read and write the records, and repeat each write on the old item",
     "back": "leave the records to the programs that write the old items again",
-    "finish": "let Database write the records alone; there is no way back",
+    "finish": "let `run` end it: Database writes the records alone; there is no way back",
     "abort": "take the records back, after `back`",
 }
 NO_WAITS = Waits(lease_ms=0, accepted_ms=0, request_ms=0, clocks_ms=0)

@@ -17,12 +17,14 @@ Costs: a consistent read of each item; a read of each record, or old item, in ba
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import (
     BatchIncomplete,
     ImmutableProperty,
+    OutcomeUnknown,
     RevisionConflict,
     ShardMapChanged,
     ShardweaveError,
@@ -43,6 +45,8 @@ from ..table.operations import DeleteItem
 from ..table.values import Item
 
 MAX_EXAMPLES = 20
+ATTEMPTS = 5
+"""How often an old item is read that is changed whenever it is brought in."""
 OF_THE_TABLE = (BatchIncomplete, ShardMapChanged, TableUnavailable, Throttled, TransactionConflict)
 """The errors that say nothing of a record."""
 
@@ -81,11 +85,14 @@ COUNTED = ("read", "same", "written", "removed", "differing", "changed", "refuse
 class Passes:
     """The work of passes on pages of items. `old_table` is where the old items are, if it is another table."""
 
-    def __init__(self, parts: StoreParts, entity: EntityType[Any], form: OldForm, old_table: Table | None) -> None:
+    def __init__(
+        self, parts: StoreParts, entity: EntityType[Any], form: OldForm, old_table: Table | None, workers: int
+    ) -> None:
         self._parts = parts
         self._entity = entity
         self._form = form
         self._here = old_table is None
+        self._workers = workers
         self._old_reader = parts.reader if old_table is None else Reader(old_table, parts.waiting, parts.moment_of)
 
     def own(self, items: Sequence[Item]) -> list[Item]:
@@ -119,7 +126,7 @@ class Passes:
 
     def purge(self, items: Sequence[Item]) -> PassCounts:
         """Delete old items."""
-        return _sum(run_concurrently(self._purged, [each for each in items if self._form.is_own(each)]))
+        return _sum(run_concurrently(self._purged, [each for each in items if self._form.is_own(each)], self._workers))
 
     def _each_old(self, items: Sequence[Item], differing: Callable[[Item, ReadResult], PassCounts]) -> PassCounts:
         own = self.own(items)
@@ -138,16 +145,9 @@ class Passes:
             old, found = pair
             if found.found is not None and self._form.is_same(old, found.found.item):
                 return PassCounts(same=1)
-            try:
-                return differing(old, found)
-            except OF_THE_TABLE:
-                raise
-            except RevisionConflict:
-                return PassCounts(changed=1)
-            except ShardweaveError as error:
-                return self._refused(old, error)
+            return self._tried(old, lambda: differing(old, found))
 
-        return _sum([*counts, *run_concurrently(one, list(zip(readable, seen, strict=True)))])
+        return _sum([*counts, *run_concurrently(one, list(zip(readable, seen, strict=True)), self._workers)])
 
     def _identity(self, old: Item) -> dict[str, Any]:
         """The identity of an old item's record. Raises a ShardweaveError if the item can't become a record."""
@@ -164,6 +164,19 @@ class Passes:
         return identity
 
     def _brought(self, old: Item, seen: ReadResult) -> PassCounts:
+        """Bring a record after its old item, which is read again when it was changed, or the answer was lost."""
+        key, there, found = self._form.key(old), old, seen
+        for _ in range(ATTEMPTS):
+            with suppress(RevisionConflict, OutcomeUnknown):
+                return self._brought_as_read(there, found)
+            (now,) = self._old_reader.items([key])
+            if now is None or not self.own([now]):
+                return PassCounts(same=1)
+            there = now
+            (found,) = self._parts.reader.find_now([(self._entity, self._identity(there))])
+        return PassCounts(changed=1)
+
+    def _brought_as_read(self, old: Item, seen: ReadResult) -> PassCounts:
         step = BringStep(self._entity, self._identity(old), self._form, old, self._here)
         try:
             plan = self._parts.writer.run(step, seen)
@@ -198,14 +211,9 @@ class Passes:
 
         def one(record: Item) -> PassCounts:
             step = TakeStep(self._entity, self._named(record), None, form=self._form, key=NO_KEY, here=False)
-            try:
-                return PassCounts(read=1, removed=int(self._parts.writer.run(step).writes))
-            except OF_THE_TABLE:
-                raise
-            except ShardweaveError as error:
-                return self._refused(record, error)
+            return self._tried(record, lambda: PassCounts(removed=int(self._parts.writer.run(step).writes)), read=1)
 
-        return _sum(run_concurrently(one, self.records(items)))
+        return _sum(run_concurrently(one, self.records(items), self._workers))
 
     def _each_record(self, items: Sequence[Item], lacking: Callable[[Item, Item], PassCounts]) -> PassCounts:
         records = self.records(items)
@@ -224,16 +232,9 @@ class Passes:
             record, key = pair
             if self._name(key) in there:
                 return PassCounts()
-            try:
-                return lacking(record, key)
-            except OF_THE_TABLE:
-                raise
-            except RevisionConflict:
-                return PassCounts(changed=1)
-            except ShardweaveError as error:
-                return self._refused(record, error)
+            return self._tried(record, lambda: lacking(record, key))
 
-        return _sum([*counts, *run_concurrently(one, list(zip(readable, keys, strict=True)))])
+        return _sum([*counts, *run_concurrently(one, list(zip(readable, keys, strict=True)), self._workers)])
 
     def _swept(self, record: Item, key: Item) -> PassCounts:
         step = TakeStep(self._entity, self._named(record), None, form=self._form, key=key, here=self._here)
@@ -243,6 +244,18 @@ class Passes:
         return {name: record[name] for name in self._entity.identity}
 
     # -- both
+
+    def _tried(self, item: Item, work: Callable[[], PassCounts], *, read: int = 0) -> PassCounts:
+        """What was done with an item, or why not."""
+        try:
+            counts = work()
+        except OF_THE_TABLE:
+            raise
+        except (RevisionConflict, OutcomeUnknown):
+            counts = PassCounts(changed=1)
+        except ShardweaveError as error:
+            return self._refused(item, error)
+        return counts + PassCounts(read=read)
 
     def _compared(self, key: Item, identity: Item) -> PassCounts:
         """Whether an old item and its record differ at one moment."""

@@ -4,12 +4,13 @@ get their own keys while they are used.
     start     the state is FOLLOW: programs write the old items, and each `run` brings the records after them
     switch    DUAL: Database reads and writes the records; each write is repeated on the old item in one transaction
     back      FOLLOW again: nothing is lost, since the old items are as the records are
-    finish    FINISH: Database writes the records alone; `run` deletes the old items when every process knows it
+    finish    FINISH: Database still writes both, and the old items only follow; when every process knows it, `run` goes
+              on to PURGE: Database writes the records alone; when every process knows that, `run` deletes the old items
     abort     UNDO: `run` deletes the records; the old items stay as they are
 
 Guarantees: each record has its old item's content, or follows it in the next run; in DUAL both are written together,
 and a write is refused, and repeated after it, if another program has changed the old item, so that neither change is
-lost; `switch` is refused unless a whole run of the state could bring in every item; `finish` unless a run that began
+lost; `switch` is refused unless a whole run of the state brought in every item; `finish` unless a run that began
 when every process knew the state found no difference. From `finish` on there is no way back. A run may be stopped, or
 die, anywhere: the next one continues. Every pass may be repeated.
 
@@ -30,12 +31,13 @@ from typing import Any
 from ..errors import ConfigurationError, Conflict
 from ..reshard.coordinator import Coordinator, Seen
 from ..reshard.phases import Waits
-from ..reshard.rekey_states import DUAL, FINISH, FOLLOW, UNDO, begun, passed_on, settled_in_ms
+from ..reshard.rekey_states import DUAL, FINISH, FOLLOW, PURGE, UNDO, begun, passed_on, settled_in_ms
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import EntityType
 from ..schema.old_forms import OldForm
 from ..store.parts import StoreParts
 from ..table import Table
+from ..table.concurrency import MAX_WORKERS
 from .progress import Progress
 from .rekey_passes import COUNTED, NotBrought, PassCounts, Passes
 from .walk import PAGE, Lanes, Pace, Walk, entity_lanes, saved_places, table_lanes
@@ -44,7 +46,8 @@ SAVED_SECONDS = 5.0
 RUNS: Mapping[str, tuple[str, ...]] = {
     FOLLOW: ("bring", "sweep", "verify", "verify_records"),
     DUAL: ("bring", "sweep", "verify", "verify_records"),
-    FINISH: ("purge",),
+    FINISH: (),
+    PURGE: ("purge",),
     UNDO: ("undo",),
     "": ("look",),
 }
@@ -82,7 +85,8 @@ class RekeyReport:
 
 class Rekey:
     """Bringing in one entity's records. `parts` are those of a store with `LeasedMaps(bringing=True)`; `old_table` is
-    the table of the old items, if it is another one; `rate` is how many items are read in a second."""
+    the table of the old items, if it is another one; `rate` is how many items are read in a second, `workers` how many
+    threads do it."""
 
     def __init__(
         self,
@@ -95,15 +99,17 @@ class Rekey:
         old_table: Table | None = None,
         rate: float = 0,
         page: int = PAGE,
+        workers: int = MAX_WORKERS,
     ) -> None:
         self._parts, self._coordinator, self._form = parts, coordinator, form
         self._entity: EntityType[Any] = form.entity
-        self._clock, self._waits, self._rate, self._page = clock, waits, rate, page
+        self._clock, self._waits, self._rate = clock, waits, rate
+        self._pages: dict[str, Any] = {"page": page, "workers": workers}
         self._here = old_table is None
         self._old_table = old_table or parts.table
         self._asking = Asking(parts.table, parts.waiting)
         self._old_asking = Asking(self._old_table, parts.waiting)
-        self._passes = Passes(parts, self._entity, form, old_table)
+        self._passes = Passes(parts, self._entity, form, old_table, workers)
         self._progress = Progress(parts, f"rekey#{self._entity.token}")
         names = self._old_table.layout.key_names
         if form.key_names != names:
@@ -124,7 +130,7 @@ class Rekey:
 
     def look(self) -> PassCounts:
         """What bringing the old items in would change, without writing anything."""
-        walk = Walk(self._old_asking, self._entity, table_lanes(), self._passes.look, page=self._page)
+        walk = Walk(self._old_asking, self._entity, table_lanes(), self._passes.look, **self._pages)
         counts = PassCounts()
         for results in walk.rounds():
             for each in results:
@@ -157,6 +163,11 @@ class Rekey:
         report = self._whole_run("switch")
         if report.refused:
             raise Conflict(f"{report.refused} items can't be brought in", where="rekey", fix="see `rekey status`")
+        if report.passes["bring"].changed:
+            left = report.passes["bring"].changed
+            raise Conflict(
+                f"{left} items kept being changed while they were brought in", where="rekey", fix="`run` again"
+            )
         self._pass_on(DUAL)
 
     def back(self) -> None:
@@ -184,7 +195,7 @@ class Rekey:
                 where="rekey",
                 fix="run it again; if it stays so, another program still writes the old items: stop it",
             )
-        self._pass_on(FINISH)
+        self._pass_on(FINISH if self._here else PURGE)
         if not self._here:
             self._pass_on("")
 
@@ -204,8 +215,11 @@ class Rekey:
         seen = self._coordinator.read(self._entity)
         state = "" if seen is None else seen.control.rekey
         waiting = self._waiting(seen)
-        if waiting and state in (FINISH, UNDO):
+        if waiting and state in (FINISH, PURGE, UNDO):
             return RekeyReport(self._entity.token, state, waiting_ms=waiting)
+        if state == FINISH:
+            self._pass_on(PURGE)
+            return self.run(follow, stop)
         saved = self._progress.read() or {}
         report = self._decoded(saved, state)
         if saved.get("of") != self._run_name(seen) or report.done:
@@ -219,7 +233,7 @@ class Rekey:
             saved = {}
         report = replace(report, done=True)
         self._save(seen, report)
-        if state in (FINISH, UNDO) and not (report.refused or report.changed):
+        if state in (PURGE, UNDO) and not (report.refused or report.changed):
             self._pass_on("")
             report = replace(report, state="")
         return report
@@ -235,7 +249,7 @@ class Rekey:
         places = saved_places(saved.get("lanes"), lanes) if goes_on else None
         counts = report.passes[name] if places is not None and name in report.passes else PassCounts()
         asking = self._asking if name in OF_RECORDS else self._old_asking
-        walk = Walk(asking, self._entity, lanes, getattr(self._passes, name), places=places, page=self._page)
+        walk = Walk(asking, self._entity, lanes, getattr(self._passes, name), places=places, **self._pages)
         pace, waiting = Pace(self._rate, self._parts.waiting), self._parts.waiting
         kept_at = waiting.monotonic()
         for results in walk.rounds():
@@ -278,7 +292,7 @@ class Rekey:
 
     def _has_records(self) -> bool:
         lanes = entity_lanes(self._entity, self._parts.moment_of(self._entity))
-        walk = Walk(self._asking, self._entity, lanes, self._passes.records, page=self._page)
+        walk = Walk(self._asking, self._entity, lanes, self._passes.records, **self._pages)
         return any(records for found in walk.rounds() for records in found)
 
     def _whole_run(self, command: str) -> RekeyReport:

@@ -5,11 +5,16 @@ used (see `maintenance.rekeying`).
     FOLLOW      programs in the old form; the rekey copies after them       no: ReshardRefused
     DUAL        Database in both forms, in one transaction; and, if need    yes, if it has the old form
                 be, programs in the old form, whom the rekey follows
-    FINISH      Database, in its own form alone; the old items are left     yes
+    FINISH      Database in both forms; nobody follows the old items any    yes, if it has the old form
+                more, which are what the records are
+    PURGE       Database, in its own form alone; the old items are left     yes
     UNDO        nobody but programs in the old form; the records are        no
                 removed again
 
-    FOLLOW -> DUAL -> FINISH -> (none)       DUAL -> FOLLOW -> UNDO -> (none)
+    FOLLOW -> DUAL -> FINISH -> PURGE -> (none)       DUAL -> FOLLOW -> UNDO -> (none)
+
+FINISH is between DUAL and PURGE since processes of two states work at once: in PURGE an old item says less than its
+record, which a process of DUAL would take for another program's change, and undo.
 
 The state is in the entity's control record, so every process uses a copy of it that is valid for one lease. Only
 adjacent states are in use at the same time, if a state lasts `skew_ms` before its next one removes something.
@@ -28,16 +33,16 @@ from ..schema.entity_type import EntityType
 from ..schema.old_forms import OldForm
 from .phases import ReshardState, Waits
 
-FOLLOW, DUAL, FINISH, UNDO = "follow", "dual", "finish", "undo"
-STATES = (FOLLOW, DUAL, FINISH, UNDO)
-FOLLOWING = {FOLLOW: (DUAL, FINISH, UNDO), DUAL: (FOLLOW, FINISH), FINISH: ("",), UNDO: ("",)}
+FOLLOW, DUAL, FINISH, PURGE, UNDO = "follow", "dual", "finish", "purge", "undo"
+STATES = (FOLLOW, DUAL, FINISH, PURGE, UNDO)
+FOLLOWING = {FOLLOW: (DUAL, PURGE, UNDO), DUAL: (FOLLOW, FINISH), FINISH: (PURGE,), PURGE: ("",), UNDO: ("",)}
 
 
 def form_in_use(
     entity: EntityType[Any], control: ReshardState, form: OldForm | None, *, bringing: bool
 ) -> OldForm | None:
     """The old form in which writes are repeated. Raises ReshardRefused for a process that must not read or write."""
-    if control.rekey == FINISH:
+    if control.rekey == PURGE:
         return None
     if form is not None and form.fingerprint != control.rekey_form:
         raise ReshardRefused(
@@ -47,7 +52,7 @@ def form_in_use(
         )
     if bringing:
         return None
-    if control.rekey != DUAL:
+    if control.rekey not in (DUAL, FINISH):
         raise ReshardRefused(
             "its records are being brought in, and are still read and written in their old form",
             where=entity.token,
@@ -59,7 +64,7 @@ def form_in_use(
             where=entity.token,
             fix="give the mapping: Database(schema, rekey=mapping)",
         )
-    return form
+    return form if control.rekey == DUAL else form.trailing
 
 
 def begun(control: ReshardState | None, current: ShardMap, form: OldForm, now_ms: int) -> ReshardState:

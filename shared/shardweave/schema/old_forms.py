@@ -16,7 +16,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -39,7 +39,7 @@ class OldForm:
     attributes. `old` is the entity that declares the form, if one does. `is_own` says whether an item is of this form;
     `fill` gives the properties that an item does not have as attributes. `renamed` has the old name of each property
     that has another one. With `keeps_revision` the old items have this library's revisions. `fingerprint` distinguishes
-    forms.
+    forms. `leads`: what another program writes to an old item goes into the record; else the old item only follows.
     """
 
     entity: EntityType[Any]
@@ -53,6 +53,12 @@ class OldForm:
     renamed: Mapping[str, str] = field(default_factory=dict)
     keeps_revision: bool = False
     old: EntityType[Any] | None = None
+    leads: bool = True
+
+    @cached_property
+    def trailing(self) -> OldForm:
+        """The same form, whose items only follow the records."""
+        return replace(self, leads=False)
 
     @cached_property
     def _new_names(self) -> Mapping[str, str]:

@@ -31,6 +31,6 @@ class AttemptContext:
         return self.now_ms // 1000
 
     def has_maps_of(self, other: AttemptContext) -> bool:
-        """Whether both contexts have the same shard maps."""
-        same_form = (self.old_form is None) == (other.old_form is None)
+        """Whether both contexts have the same shard maps, and repeat writes alike."""
+        same_form = self.old_form is other.old_form
         return same_form and (self.shard_map, self.mirror) == (other.shard_map, other.mirror)

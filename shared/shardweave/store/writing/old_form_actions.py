@@ -8,7 +8,8 @@ items.
 These are in the transaction of the record's write. If another program has changed the old item meanwhile, the whole
 write is refused; then the record is first brought after its old item, by a step of its own, and the write is planned
 again from that. So neither of two programs undoes the other's change. An update leaves attributes alone that were
-added to the old item in between.
+added to the old item in between. Where the old items only follow (see `OldForm.leads`), they are put and deleted
+without conditions.
 
     bring     the record is created or replaced as its old item says [the old item is as it was read]
     take      the record is deleted [there is no old item]
@@ -47,6 +48,8 @@ def with_old_form(step: WriteStep, plan: WritePlan, seen: ReadResult, moment: At
 
 
 def _repeated(form: OldForm, before: Item | None, after: Item | None, moment: AttemptContext) -> Action:
+    if not form.leads:
+        return DeleteItem(form.key(before or {})) if after is None else PutItem(after)
     if before is None:
         assert after is not None, "a write without a record before has one after"
         return PutItem(after, nothing_there(form, moment.seconds))

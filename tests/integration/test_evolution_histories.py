@@ -1,0 +1,77 @@
+"""Declarations evolve while programs of the old and of the new one write: random histories, checked to the last answer.
+
+What a history is, and what is checked in it, is in `tests/simulator/evolution.py`. Among 35 histories in a row each row
+of what changes meets each of the ways. Fifty run by default, five hundred with SHARDWEAVE_LONG_SEARCHES=1, and as many
+as are said: `./run test tests/integration/test_evolution_histories.py --histories 20000`; `--first-history N` begins at
+another seed. A failure names its seed, and that is the whole history.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import pytest
+
+from shardweave.maintenance.rekeying import Rekey
+from shardweave.reshard.rekey_states import FINISH, PURGE
+from tests.simulator.evolution import PLOTS, ROWS, Parts, Told, run
+
+
+def test_histories(histories: range) -> None:
+    for seed in histories:
+        try:
+            run(seed)
+        except AssertionError as error:
+            raise AssertionError(f"history {seed}: {error}") from error
+
+
+@pytest.fixture(scope="module")
+def told() -> list[Told]:
+    """A history of each row and way."""
+    return [run(seed) for seed in range(len(ROWS) * len(PLOTS))]
+
+
+def test_histories_in_a_row_meet_every_change_in_every_way(told: list[Told]) -> None:
+    assert {(each.row, each.plot) for each in told} == set(product(ROWS, PLOTS))
+
+
+def test_histories_meet_what_they_are_about(told: list[Told]) -> None:
+    writes: Counter[str] = sum((each.writes for each in told), Counter())
+    assert writes["thing"] > 10 * len(told)
+    assert writes["thing2"] > 10 * len(told)
+    assert sum(each.dual for each in told) > 5 * len(told), "both wrote at once"
+    assert sum(each.reads for each in told) > 2 * len(told)
+    assert sum(each.followed for each in told) > len(told) // 2
+    assert sum(each.conflicts for each in told) > len(told) // 4
+    assert sum(each.crashes for each in told) > len(told) // 2
+
+
+def test_the_same_seed_is_the_same_history() -> None:
+    assert run(7) == run(7)
+
+
+class Hurried(Rekey):
+    """Writes the records alone before every process repeats its writes without looking at the old items."""
+
+    def _pass_on(self, state: str) -> None:
+        super()._pass_on(state)
+        if state == FINISH:
+            super()._pass_on(PURGE)
+
+
+MISSING = {
+    "the state in which old items only follow": (111, Parts(rekey=Hurried)),
+    "the condition that an old item is as the record was": (0, Parts(form=lambda form: form.trailing)),
+}
+"""The history that shows it, and the parts without it."""
+COUNTING: dict[str, Any] = {"row": "token", "plot": "finished", "kinds": ("raise_counter",)}
+
+
+@pytest.mark.parametrize("guard", MISSING)
+def test_a_history_shows_that_a_guard_is_missing(guard: str) -> None:
+    seed, parts = MISSING[guard]
+    run(seed, **COUNTING)
+    with pytest.raises(AssertionError, match="the counter is"):
+        run(seed, **COUNTING, parts=parts)

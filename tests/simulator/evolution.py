@@ -1,0 +1,499 @@
+"""Histories of an evolution: programs of an old and of a new declaration of one entity write and read at once, while
+the records are brought from the one to the other, taken back, or finished.
+
+Old programs know nothing of it, and end before `finish`; new ones work from `start` on, and not when all is taken back,
+as docs/bringing-a-table-in.md asks for. Each client has ids of
+its own, whose values are known exactly; a counter is raised by all, and some ids are created by all. An old program
+reads every write of both at once; a new one reads those of old programs as of the last run, or later.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from shardweave.errors import Conflict, ReshardRefused, ShardweaveError
+from shardweave.keys.key_format import ORDERED, KeyFormat, string_hash
+from shardweave.keys.sharding import ShardBump
+from shardweave.maintenance.rekeying import Rekey
+from shardweave.reshard.coordinator import Coordinator
+from shardweave.reshard.leased_maps import LeasedMaps
+from shardweave.schema.declarations import Index
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.old_forms import OldForm
+from shardweave.schema.old_mapping import forms_given
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.store import RetryClock, Store
+from shardweave.values.codecs import Timestamp
+from tests.simulator.client import Connection, Network, Weather
+from tests.simulator.clients import MADE_UP, NOT_DONE, OWNERS, Writer
+from tests.simulator.history import MAX_LAG_MS, WAITS
+from tests.simulator.oracle import Oracle
+from tests.simulator.scheduler import START_MS, Process, Simulation
+from tests.simulator.server import Server
+
+OLD, NEW = "thing", "thing2"
+SKEW_MS = WAITS.accepted_ms * 9 // 10
+FINISH, BACK = ("start", "run", "switch", "run", "finish", "run"), ("start", "run", "switch", "back")
+PLOTS = {
+    "finished": FINISH,
+    "back and finished": (*BACK, "run", *FINISH[2:]),
+    "taken back": (*BACK, "abort", "run"),
+    "taken back early": ("start", "run", "abort", "run"),
+    "taken back and finished": (*BACK, "abort", "run", *FINISH),
+}
+"""What an operator does."""
+STATES = {"start": "follow", "switch": "dual", "back": "follow", "finish": "finish", "abort": "undo"}
+PARTITIONED = {"partition": "owner", "sort": "thing_id"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What changes: the options of both declarations, and the key format of the new one."""
+
+    old: dict[str, Any]
+    new: dict[str, Any]
+    key_format: KeyFormat = ORDERED
+
+
+ROWS = {
+    "token": Row({}, {}),
+    "shard_by": Row({}, {"shard_by": "owner"}),
+    "partition and sort": Row({}, PARTITIONED),
+    "back to the id": Row(PARTITIONED, {"shard_by": "owner"}),
+    "hash": Row({}, {}, KeyFormat("ordered", hash=string_hash)),
+    "delimiters": Row({}, {}, KeyFormat("other", "~", "=", " ;")),
+    "elements of a key": Row({}, {"elements": ("number", "name")}),
+}
+
+
+def thing_class(
+    token: str, bumps: tuple[ShardBump, ...], *, elements: tuple[str, ...] = ("name", "created"), **options: Any
+) -> type[Entity]:
+    """A declaration of what a history writes."""
+
+    class Thing(Entity, token=token, shard_bumps=list(bumps), **options):
+        """`number` is different in each write."""
+
+        thing_id: str = unique_property(default_factory=MADE_UP)
+        created: Timestamp = timestamp_property()
+        name: str
+        owner: str
+        number: int
+
+        owner_hash_key = HashKey("owner")
+        place_range_key = RangeKey(*elements)
+
+    return Thing
+
+
+@cache
+def schemas(row: str, bumps: tuple[ShardBump, ...]) -> tuple[Schema, Schema, Any]:
+    """The schema of old programs, that of new ones, and what those know of the old form."""
+    chosen = ROWS[row]
+    old, new = thing_class(OLD, bumps, **chosen.old), thing_class(NEW, bumps, **chosen.new)
+    indexes = [Index("place", hash_key="owner_hash_key", range_key="place_range_key")]
+    earlier = Schema([old], indexes)
+    schema = Schema([new], indexes, key_format=chosen.key_format)
+    return earlier, schema, forms_given(schema, {NEW: earlier[OLD]})
+
+
+@dataclass(frozen=True)
+class Told:
+    """What happened in a history."""
+
+    row: str
+    plot: str
+    steps: int
+    milliseconds: int
+    writes: Counter[str]
+    """By the token of who wrote."""
+    dual: int
+    """Writes while programs of both could."""
+    reads: int
+    followed: int
+    """Reads by new programs of records that an old one writes."""
+    conflicts: int
+    crashes: int
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What processes are made of, and in which one guard may be missing: what brings records in, and the old form."""
+
+    rekey: type[Rekey] = Rekey
+    form: Callable[[OldForm], OldForm] = lambda form: form
+
+
+WHOLE = Parts()
+
+
+@dataclass
+class World:
+    """What all processes of a history share."""
+
+    simulation: Simulation
+    server: Server
+    network: Network
+    oracle: Oracle
+    numbers: Any
+    plot: tuple[str, ...]
+    crash: float
+    old_stops: bool = False
+    new_stops: bool = True
+    over: bool = False
+    state: str = ""
+    followed_ms: int = START_MS
+    """From when on a new program reads what an old one wrote."""
+    created: dict[str, list[int]] = field(default_factory=dict)
+    counted: list[int] = field(default_factory=lambda: [0, 0])
+    writes: Counter[str] = field(default_factory=Counter)
+    dual: int = 0
+    reads: int = 0
+    followed: int = 0
+    crashes: int = 0
+
+    def waiting(self) -> RetryClock:
+        simulation = self.simulation
+        return RetryClock(
+            sleep=lambda seconds: simulation.sleep(int(seconds * 1000)),
+            random=simulation.random.random,
+            monotonic=lambda: simulation.now / 1000,
+        )
+
+    def name(self, kind: str) -> Callable[[], str]:
+        return lambda: f"{kind}-{next(self.numbers)}"
+
+    def arrived_late(self, operation: Any, by: str) -> None:
+        """A write arrived that nobody waits for any more: a create of its kind may bring a record back."""
+        for put in getattr(operation, "actions", (operation,)):
+            item = getattr(put, "item", {})
+            if by.startswith("client") and "thingId" in item and put.condition and put.condition.evaluate({}):
+                self.oracle.arrived_late(self.simulation.now, item["thingId"], item["number"])
+
+
+@dataclass
+class Side:
+    """The programs of one declaration, as `Writer` sees them."""
+
+    world: World
+    schema: Schema
+    token: str
+    forms: Any = None
+    tagged: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.world, name)
+
+    @property
+    def writes(self) -> int:
+        return self.world.writes[self.token]
+
+    @writes.setter
+    def writes(self, count: int) -> None:
+        self.world.writes[self.token] = count
+
+    @property
+    def model(self) -> type[Entity]:
+        return self.schema.entities[self.token].model
+
+    def values(self, name: str, number: int) -> dict[str, Any]:
+        draw = self.world.simulation.random
+        return {"thing_id": name, "name": draw.choice("abc"), "owner": owner_of(name), "number": number}
+
+    def store(self, process: Process, *, bringing: bool = False) -> tuple[Store, Connection, LeasedMaps]:
+        """The parts of one process."""
+        simulation = self.world.simulation
+        connection = Connection(self.world.network, process, Weather(crash=self.world.crash if bringing else 0))
+        clocks: dict[str, Any] = {"clock": process.wall_ms, "monotonic": lambda: simulation.now}
+        maps = LeasedMaps(
+            connection, WAITS, waiting=self.world.waiting(), forms=self.forms or {}, bringing=bringing, **clocks
+        )
+        revisions = {"new_revision": self.world.name("rev"), "new_token": self.world.name("token")}
+        store = Store(
+            self.schema,
+            connection,
+            clock=process.wall_ms,
+            maps=maps,
+            waiting=self.world.waiting(),
+            workers=1,
+            **revisions,
+        )
+        return store, connection, maps
+
+
+def owner_of(name: str) -> str:
+    """Whose a record is, for ever."""
+    return OWNERS[zlib.crc32(name.encode()) % len(OWNERS)]
+
+
+KINDS = (
+    *("create", "put", "update", "update", "delete", "get_all", "transact", "batch", "remove"),
+    *("raise_counter", "raise_counter", "add_to_counter", "contest", "make_up", "read_others", "read_others"),
+)
+
+
+class Client(Writer):
+    """A process of one declaration."""
+
+    not_done = (*NOT_DONE, ReshardRefused)
+    side: Side
+    others: tuple[Client, ...] = ()
+
+    def __init__(self, side: Side, name: str, operations: int, kinds: Sequence[str]) -> None:
+        super().__init__(side, name, operations, kinds)  # type: ignore[arg-type]
+        self.side = side
+        self.is_old = side.token == OLD
+        self.busy = False
+
+    def key(self, name: str) -> Any:
+        values = {"thingId": name, "owner": owner_of(name)}
+        return {each: values[each] for each in self.side.schema.entities[self.side.token].identity}
+
+    def changes(self, name: str, number: int) -> dict[str, Any]:
+        return {"name": self.side.simulation.random.choice("abc"), "number": number}
+
+    def run(self, process: Process) -> None:
+        world = self.side.world
+        self.process = process
+        self.store, _, _ = self.side.store(process)
+        kinds: list[Callable[[], None]] = [getattr(self, kind) for kind in self.kinds]
+        left = self.left
+        while left > 0 and not (self.is_old and world.old_stops):
+            left -= world.over
+            world.simulation.sleep(int(world.simulation.random.random() ** 2 * 5_000))
+            if world.new_stops and not self.is_old:
+                continue
+            self.busy = True
+            with suppress(ReshardRefused):
+                world.simulation.random.choice(kinds)()
+                self.side.writes += 1
+                world.dual += world.state == "dual" and not world.old_stops
+            self.busy = False
+
+    def read_others(self) -> None:
+        """What the programs of the other declaration write."""
+        world, draw = self.side.world, self.side.simulation.random
+        other = draw.choice(self.others)
+        name = draw.choice(other.ids)
+        followed, began = world.followed_ms, world.simulation.now
+        try:
+            found = self.store.get(self.side.model, self.key(name))
+        except self.not_done:
+            return
+        value = None if found is None else found.number  # type: ignore[attr-defined]
+        since = followed if other.is_old and not self.is_old else began
+        world.reads += 1
+        world.followed += since == followed
+        possible = world.oracle.of(name).between(since, world.simulation.now)
+        assert value in possible, f"{name}: {process_name(self)} read {value}, possible was {set(possible)}"
+
+
+def process_name(client: Client) -> str:
+    """Which client it is, in a failure."""
+    return f"the {'old' if client.is_old else 'new'} client"
+
+
+class Operator:
+    """The process that does what was plotted, and one that only runs beside it. Both die now and then."""
+
+    def __init__(self, side: Side, clients: Sequence[Client], parts: Parts) -> None:
+        self.side = side
+        self.make = parts.rekey
+        self.clients = clients
+        self.position = 0
+
+    def begin(self) -> None:
+        self._spawn("operator", self.operate)
+        self._spawn("helper", self.help)
+
+    def _spawn(self, name: str, work: Callable[[Process], None]) -> None:
+        simulation = self.side.simulation
+
+        def run(process: Process) -> None:
+            try:
+                work(process)
+            finally:
+                if process.crashed:
+                    self.side.world.crashes += 1
+                    self._spawn(name, work)
+
+        simulation.spawn(name, run, simulation.random.randint(-SKEW_MS, SKEW_MS))
+
+    def rekey(self, process: Process) -> Rekey:
+        """What brings the records in, in this process."""
+        world = self.side.world
+        store, connection, _ = self.side.store(process, bringing=True)
+        coordinator = Coordinator(
+            connection, WAITS, new_token=world.name("token"), clock=process.wall_ms, waiting=world.waiting()
+        )
+        form = self.side.forms[NEW]
+        return self.make(store.parts, coordinator, form, process.wall_ms, WAITS, page=5, workers=1)
+
+    def operate(self, process: Process) -> None:
+        world, simulation = self.side.world, self.side.simulation
+        rekey = self.rekey(process)
+        while self.position < len(world.plot):
+            simulation.sleep(100 + int(simulation.random.random() * 2_000))
+            try:
+                done = self._one(rekey, world.plot[self.position])
+            except ShardweaveError:
+                continue
+            self.position += done
+            assert simulation.now < START_MS + 10**6, f"it takes for ever: {world.plot[self.position :]}"
+        world.over = True
+
+    def help(self, process: Process) -> None:
+        """Run now and then, as a process that was started twice does."""
+        simulation = self.side.simulation
+        rekey = self.rekey(process)
+        while not self.side.world.over:
+            simulation.sleep(int(simulation.random.random() * 20_000))
+            try:
+                if rekey.status().state:
+                    self._ran(rekey, lambda: simulation.random.random() < 0.2)
+            except ShardweaveError:
+                continue
+
+    def _one(self, rekey: Rekey, command: str) -> bool:
+        """Do one thing, and say whether it is done."""
+        world = self.side.world
+        world.state = state = rekey.status().state
+        if command == "run":
+            if state == "":
+                return True
+            report = self._ran(rekey, lambda: world.simulation.random.random() < 0.05)
+            return report.done and (report.state == "" or state in ("follow", "dual"))
+        if state == STATES[command] or (command == "finish" and state == "purge"):
+            world.new_stops = command == "abort"
+            return True
+        if command == "finish" and not self._old_ended():
+            return False
+        if command == "abort" and not self._new_ended():
+            return False
+        try:
+            getattr(rekey, command)()
+        except Conflict:
+            # Something differs yet, or the last run began too early: another run, then again.
+            if state in ("follow", "dual"):
+                self._ran(rekey, lambda: False)
+            return False
+        world.new_stops = command == "abort"
+        return True
+
+    def _ran(self, rekey: Rekey, stop: Callable[[], bool]) -> Any:
+        report = rekey.run(stop=stop)
+        if report.done and report.state in ("follow", "dual"):
+            assert not report.refused, f"it can't bring in: {[dict(each.passes) for each in (report,)]}"
+            world = self.side.world
+            world.followed_ms = max(world.followed_ms, report.began_ms - SKEW_MS)
+        return report
+
+    def _old_ended(self) -> bool:
+        world = self.side.world
+        world.old_stops = True
+        running = any(process.name.startswith("client old") for process in world.simulation.processes)
+        return not running and not any(late.by.startswith("client old") for late in world.network.late)
+
+    def _new_ended(self) -> bool:
+        world = self.side.world
+        world.new_stops = True
+        return not any(client.busy for client in self.clients if not client.is_old)
+
+
+def run(
+    seed: int,
+    *,
+    row: str | None = None,
+    plot: str | None = None,
+    operations: int = 3,
+    kinds: Sequence[str] = KINDS,
+    parts: Parts = WHOLE,
+) -> Told:
+    """Let one history happen. Raises AssertionError with what is wrong in it."""
+    simulation = Simulation(seed)
+    draw = simulation.random
+    row = row or list(ROWS)[seed % len(ROWS)]
+    plot = plot or list(PLOTS)[seed // len(ROWS) % len(PLOTS)]
+    bumps = [ShardBump(0, 1, 1)]
+    if draw.random() < 0.3:
+        bumps.append(ShardBump(START_MS + draw.choice((5_000, 30_000)), 1, 2))
+    MADE_UP.last = 0
+    earlier, schema, forms = schemas(row, tuple(bumps))
+    server = Server(simulation, schema.layout, MAX_LAG_MS, WAITS.request_ms)
+    network = Network(server, WAITS.accepted_ms)
+    world = World(simulation, server, network, Oracle(), itertools.count(1), PLOTS[plot], draw.choice((0, 0.003)))
+    network.arrived_late = world.arrived_late
+    forms = {token: parts.form(form) for token, form in forms.items()}
+    old, new = Side(world, earlier, OLD), Side(world, schema, NEW, forms)
+
+    def happen() -> int | None:
+        moments = [moment for moment in (server.happen(), network.happen()) if moment is not None]
+        return min(moments, default=None)
+
+    simulation.world = happen
+    clients = [Client(side, name, operations, kinds) for side, name in ((old, "a"), (new, "b"), (new, "c"))]
+    _fill(world, old, [name for client in clients for name in client.ids[:2]])
+    for client in clients:
+        client.others = tuple(each for each in clients if each is not client)
+        name = f"client {'old' if client.is_old else 'new'} {client.ids[0]}"
+        simulation.spawn(name, client.run, draw.randint(-SKEW_MS, SKEW_MS))
+    Operator(new, clients, parts).begin()
+    simulation.run(lambda: not (simulation.processes or simulation.jobs or network.late))
+    server.settle()
+    _check_end(world, new if world.plot[-2] == "finish" else old)
+    return Told(
+        row,
+        plot,
+        simulation.steps,
+        simulation.now - START_MS,
+        world.writes,
+        world.dual,
+        world.reads,
+        world.followed,
+        server.conflicts,
+        world.crashes,
+    )
+
+
+def _fill(world: World, side: Side, names: list[str]) -> None:
+    """Records that are there before anything happens."""
+    entity, draw = side.schema.entities[OLD], world.simulation.random
+    for name in ("counter", *names):
+        number = 0 if name == "counter" else next(world.numbers)
+        values = side.values(name, number) | {"created": START_MS - draw.randrange(1, 10_000_000)}
+        item = entity.complete(entity.dump(entity.validate(values)) | {"rev": f"first-{name}"})
+        world.server.set(world.server.key_of(item), item, "filling")
+        if name != "counter":
+            world.oracle.begin(START_MS, {name: number})
+            world.oracle.end(START_MS, {name: number})
+    world.server.settle()
+
+
+def _check_end(world: World, side: Side) -> None:
+    """What is stored in the end is what the oracle says, each record once, under one declaration."""
+    entity = side.schema.entities[side.token]
+    stored: dict[str, int] = {}
+    for key, item in world.server.items.items():
+        if "thingId" not in item:
+            continue
+        name = item["thingId"]
+        assert name not in stored, f"{name} is stored twice, the second time as {key}"
+        stored[name] = item["number"]
+        whole = entity.complete(entity.visible(item) | {"rev": item["rev"]})
+        assert item == whole, f"{name} is {item}, not {whole}"
+        for index, entries in world.server.indexes.items():
+            assert entries.get(key) == item, f"{name} is not in {index} as it is stored"
+    for name, record in world.oracle.records.items():
+        assert stored.get(name) in record.possible, f"{name}: {stored.get(name)} is stored, not {set(record.possible)}"
+    certain, perhaps = world.counted
+    assert certain <= stored["counter"] <= certain + perhaps, f"the counter is {stored['counter']}: {world.counted}"
+    for name, numbers in world.created.items():
+        assert name in stored, f"{name} was created as {numbers} and is not there"
