@@ -25,14 +25,13 @@ from typing import Any
 
 from ..errors import ConfigurationError, InputError
 from ..maintenance.rekeying import Rekey, RekeyReport
-from ..reshard.coordinator import Coordinator
-from ..reshard.leased_maps import LeasedMaps, guards_inside_writes
+from ..reshard.leased_maps import guards_inside_writes
 from ..reshard.phases import Waits
 from ..reshard.timings import decode_waits
 from ..schema.old_forms import OldForm
 from ..service.build import Service
-from ..store import Store
-from ..store.store import new_token
+from ..service.rekeying import NO_WAITS
+from ..service.rekeying import rekey_of as made_rekey
 from ..table import Table
 from ..table.layout import KeyAttribute, TableLayout
 from .console import Streams, counted, whole_text
@@ -51,8 +50,6 @@ ACTIONS = {
     "finish": "let `run` end it: Database writes the records alone; there is no way back",
     "abort": "take the records back, after `back`",
 }
-NO_WAITS = Waits(lease_ms=0, accepted_ms=0, request_ms=0, clocks_ms=0)
-"""A table that checks the state inside its writes needs no waits."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -137,13 +134,8 @@ def rekey_of(
     rate: int = 0,
 ) -> Rekey:
     """What brings an entity's records in."""
-    schema, table = service.parts.schema, service.parts.table
-    maps = LeasedMaps(
-        table, service.settings.waits, clock=streams.clock, forms={form.entity.token: form}, bringing=True
-    )
-    store = Store(schema, table, clock=streams.clock, maps=maps)
-    coordinator = Coordinator(table, waits, new_token=new_token, clock=streams.clock)
-    return Rekey(store.parts, coordinator, form, streams.clock, waits, old_table=old_table, rate=rate)
+    places: dict[str, Any] = {"leases": service.settings.waits, "old_table": old_table, "rate": rate}
+    return made_rekey(service.parts.schema, service.parts.table, form, waits, streams.clock, **places)
 
 
 def _waits(options: argparse.Namespace, table: Table) -> Waits:

@@ -190,6 +190,10 @@ def build(
     if settings.operators:
         operator = reshard_operator(table, settings.waits, clock)
         operations += operators_operations(parts, settings.operators, operator)
+        if maps.forms:
+            from .rekeying import rekey_operations  # only loaded while records are brought in
+
+            operations += rekey_operations(parts, settings.waits, settings.operators, clock)
         operations += explorer_operations(settings, parts, operations)
     api = Api(
         operations,
