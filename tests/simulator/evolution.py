@@ -15,94 +15,30 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from shardweave.errors import Conflict, ReshardRefused, ShardweaveError
-from shardweave.keys.key_format import ORDERED, KeyFormat, string_hash
+from shardweave.errors import AlreadyExists, Conflict, NotFound, OutcomeUnknown, ReshardRefused, ShardweaveError
 from shardweave.keys.sharding import ShardBump
 from shardweave.maintenance.rekeying import Rekey
 from shardweave.reshard.coordinator import Coordinator
 from shardweave.reshard.leased_maps import LeasedMaps
-from shardweave.schema.declarations import Index
-from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.entity import Entity
+from shardweave.schema.entity_type import EntityType
 from shardweave.schema.old_forms import OldForm
-from shardweave.schema.old_mapping import forms_given
-from shardweave.schema.property_options import timestamp_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.store import RetryClock, Store
-from shardweave.values.codecs import Timestamp
+from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
+from shardweave.store.lookups.lookup_records import OWNER, lookup_record
+from shardweave.table.values import Item
 from tests.simulator.client import Connection, Network, Weather
 from tests.simulator.clients import MADE_UP, NOT_DONE, OWNERS, Writer
-from tests.simulator.history import MAX_LAG_MS, WAITS
+from tests.simulator.evolving import NEW, OLD, PLOTS, ROWS, STATES, schemas
+from tests.simulator.history import MAX_LAG_MS, WAITS, lookup_keys_in
 from tests.simulator.oracle import Oracle
 from tests.simulator.scheduler import START_MS, Process, Simulation
-from tests.simulator.server import Server
+from tests.simulator.server import Key, Server
 
-OLD, NEW = "thing", "thing2"
 SKEW_MS = WAITS.accepted_ms * 9 // 10
-FINISH, BACK = ("start", "run", "switch", "run", "finish", "run"), ("start", "run", "switch", "back")
-PLOTS = {
-    "finished": FINISH,
-    "back and finished": (*BACK, "run", *FINISH[2:]),
-    "taken back": (*BACK, "abort", "run"),
-    "taken back early": ("start", "run", "abort", "run"),
-    "taken back and finished": (*BACK, "abort", "run", *FINISH),
-}
-"""What an operator does."""
-STATES = {"start": "follow", "switch": "dual", "back": "follow", "finish": "finish", "abort": "undo"}
-PARTITIONED = {"partition": "owner", "sort": "thing_id"}
-
-
-@dataclass(frozen=True)
-class Row:
-    """What changes: the options of both declarations, and the key format of the new one."""
-
-    old: dict[str, Any]
-    new: dict[str, Any]
-    key_format: KeyFormat = ORDERED
-
-
-ROWS = {
-    "token": Row({}, {}),
-    "shard_by": Row({}, {"shard_by": "owner"}),
-    "partition and sort": Row({}, PARTITIONED),
-    "back to the id": Row(PARTITIONED, {"shard_by": "owner"}),
-    "hash": Row({}, {}, KeyFormat("ordered", hash=string_hash)),
-    "delimiters": Row({}, {}, KeyFormat("other", "~", "=", " ;")),
-    "elements of a key": Row({}, {"elements": ("number", "name")}),
-}
-
-
-def thing_class(
-    token: str, bumps: tuple[ShardBump, ...], *, elements: tuple[str, ...] = ("name", "created"), **options: Any
-) -> type[Entity]:
-    """A declaration of what a history writes."""
-
-    class Thing(Entity, token=token, shard_bumps=list(bumps), **options):
-        """`number` is different in each write."""
-
-        thing_id: str = unique_property(default_factory=MADE_UP)
-        created: Timestamp = timestamp_property()
-        name: str
-        owner: str
-        number: int
-
-        owner_hash_key = HashKey("owner")
-        place_range_key = RangeKey(*elements)
-
-    return Thing
-
-
-@cache
-def schemas(row: str, bumps: tuple[ShardBump, ...]) -> tuple[Schema, Schema, Any]:
-    """The schema of old programs, that of new ones, and what those know of the old form."""
-    chosen = ROWS[row]
-    old, new = thing_class(OLD, bumps, **chosen.old), thing_class(NEW, bumps, **chosen.new)
-    indexes = [Index("place", hash_key="owner_hash_key", range_key="place_range_key")]
-    earlier = Schema([old], indexes)
-    schema = Schema([new], indexes, key_format=chosen.key_format)
-    return earlier, schema, forms_given(schema, {NEW: earlier[OLD]})
 
 
 @dataclass(frozen=True)
@@ -111,6 +47,7 @@ class Told:
 
     row: str
     plot: str
+    owned: bool
     steps: int
     milliseconds: int
     writes: Counter[str]
@@ -122,6 +59,8 @@ class Told:
     """Reads by new programs of records that an old one writes."""
     conflicts: int
     crashes: int
+    taken: int
+    """Writes that were refused since another record had the value."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +98,9 @@ class World:
     reads: int = 0
     followed: int = 0
     crashes: int = 0
+    taken: int = 0
+    late: set[tuple[Any, Any]] = field(default_factory=set)
+    """Creates that arrived when nobody waited for them any more."""
 
     def waiting(self) -> RetryClock:
         simulation = self.simulation
@@ -175,8 +117,17 @@ class World:
         """A write arrived that nobody waits for any more: a create of its kind may bring a record back."""
         for put in getattr(operation, "actions", (operation,)):
             item = getattr(put, "item", {})
-            if by.startswith("client") and "thingId" in item and put.condition and put.condition.evaluate({}):
+            if by.startswith("client") and "thingId" in item and put.condition is not None:
+                if not put.condition.evaluate({}):
+                    continue
+                self.late.add((item["thingId"], item["number"]))
                 self.oracle.arrived_late(self.simulation.now, item["thingId"], item["number"])
+
+    def written(self, key: Key, old: Item | None, new: Item | None, by: str) -> None:
+        """What a transaction that arrived late wrote is seen only now."""
+        named = (new or {}).get("thingId"), (new or {}).get("number")
+        if named in self.late:
+            self.oracle.arrived_late(self.simulation.now, *named)
 
 
 @dataclass
@@ -235,8 +186,9 @@ def owner_of(name: str) -> str:
 
 
 KINDS = (
-    *("create", "put", "update", "update", "delete", "get_all", "transact", "batch", "remove"),
-    *("raise_counter", "raise_counter", "add_to_counter", "contest", "make_up", "read_others", "read_others"),
+    *("create", "put", "update", "update", "delete", "get_all", "transact", "batch", "remove", "make_up"),
+    *("raise_counter", "raise_counter", "add_to_counter", "contest", "read_others", "read_others"),
+    *("take_code", "take_code"),
 )
 
 
@@ -259,6 +211,18 @@ class Client(Writer):
 
     def changes(self, name: str, number: int) -> dict[str, Any]:
         return {"name": self.side.simulation.random.choice("abc"), "number": number}
+
+    def take_code(self) -> None:
+        """Give a record a value that only one record may have, or none, and leave its number."""
+        name, code = self._pick(), self.side.simulation.random.choice(("x", "y", None))
+        if not self.side.schema.entities[self.side.token].lookups:
+            return
+        try:
+            self.store.update(self.side.model, self.key(name), {"code": code})
+        except AlreadyExists:
+            self.side.world.taken += 1
+        except (NotFound, OutcomeUnknown, *self.not_done):
+            pass
 
     def run(self, process: Process) -> None:
         world = self.side.world
@@ -422,15 +386,17 @@ def run(
     draw = simulation.random
     row = row or list(ROWS)[seed % len(ROWS)]
     plot = plot or list(PLOTS)[seed // len(ROWS) % len(PLOTS)]
+    owned = draw.random() < 0.5
     bumps = [ShardBump(0, 1, 1)]
     if draw.random() < 0.3:
         bumps.append(ShardBump(START_MS + draw.choice((5_000, 30_000)), 1, 2))
     MADE_UP.last = 0
-    earlier, schema, forms = schemas(row, tuple(bumps))
+    earlier, schema, forms = schemas(row, tuple(bumps), owned=owned)
     server = Server(simulation, schema.layout, MAX_LAG_MS, WAITS.request_ms)
     network = Network(server, WAITS.accepted_ms)
     world = World(simulation, server, network, Oracle(), itertools.count(1), PLOTS[plot], draw.choice((0, 0.003)))
     network.arrived_late = world.arrived_late
+    server.written = world.written
     forms = {token: parts.form(form) for token, form in forms.items()}
     old, new = Side(world, earlier, OLD), Side(world, schema, NEW, forms)
 
@@ -452,6 +418,7 @@ def run(
     return Told(
         row,
         plot,
+        owned,
         simulation.steps,
         simulation.now - START_MS,
         world.writes,
@@ -460,6 +427,7 @@ def run(
         world.followed,
         server.conflicts,
         world.crashes,
+        world.taken,
     )
 
 
@@ -471,6 +439,10 @@ def _fill(world: World, side: Side, names: list[str]) -> None:
         values = side.values(name, number) | {"created": START_MS - draw.randrange(1, 10_000_000)}
         item = entity.complete(entity.dump(entity.validate(values)) | {"rev": f"first-{name}"})
         world.server.set(world.server.key_of(item), item, "filling")
+        for lookup, key in lookup_keys_in(entity, item):
+            world.server.set(world.server.key_of(key), lookup_record(entity, key, item, "first"), "filling")
+            marker = {**marker_key(entity, lookup), STATE: READY, "rev": "first"}
+            world.server.set(world.server.key_of(marker), marker, "filling")
         if name != "counter":
             world.oracle.begin(START_MS, {name: number})
             world.oracle.end(START_MS, {name: number})
@@ -491,9 +463,21 @@ def _check_end(world: World, side: Side) -> None:
         assert item == whole, f"{name} is {item}, not {whole}"
         for index, entries in world.server.indexes.items():
             assert entries.get(key) == item, f"{name} is not in {index} as it is stored"
+    _check_owned(world, entity)
     for name, record in world.oracle.records.items():
         assert stored.get(name) in record.possible, f"{name}: {stored.get(name)} is stored, not {set(record.possible)}"
     certain, perhaps = world.counted
     assert certain <= stored["counter"] <= certain + perhaps, f"the counter is {stored['counter']}: {world.counted}"
     for name, numbers in world.created.items():
         assert name in stored, f"{name} was created as {numbers} and is not there"
+
+
+def _check_owned(world: World, entity: EntityType[Any]) -> None:
+    """Each value and each number is that of one record, and lookup records are those of the records that are there."""
+    items = [item for item in world.server.items.values() if "thingId" in item]
+    wanted = {world.server.key_of(key) for item in items for _, key in lookup_keys_in(entity, item)}
+    found = {key for key, item in world.server.items.items() if OWNER in item}
+    assert found == wanted, f"lookup records without a record: {found - wanted}, missing: {wanted - found}"
+    for names in (("code",), ("owner", "num")):
+        values = Counter(tuple(item[name] for name in names) for item in items if names[-1] in item)
+        assert not values or max(values.values()) == 1, f"{names} are given twice: {values}"

@@ -6,6 +6,7 @@ changed, and reads and writes until `finish` as if it were alone.
 
 from __future__ import annotations
 
+import itertools
 import random
 from contextlib import suppress
 from typing import Any
@@ -25,6 +26,7 @@ from shardweave.errors import (
 from shardweave.schema.old_mapping import forms_given
 from shardweave.schema.schema import Schema
 from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script, SimulatedTable
+from shardweave.table.operations import TransactWrite
 from tests.unit.evolution_world import OLD, ROWS, EvolutionWorld, Row, order_class
 
 RECORDS = 9
@@ -140,6 +142,26 @@ def test_a_run_that_dies_is_repeated(name: str, crash: int) -> None:
     assert made.run().done
     assert made.is_equal()
     assert made.listed(old=True) == IDS
+
+
+def test_an_item_that_is_changed_whenever_it_is_brought_in_stops_the_switch() -> None:
+    made = filled("token")
+    made.rekey().start()
+    totals = itertools.count(100)
+
+    class Busy(SimulatedTable):
+        """The old program changes a record before each transaction of the run."""
+
+        def run(self, operation: Any, **options: Any) -> Any:
+            if isinstance(operation, TransactWrite):
+                made.old_store.update(made.old_model, made.key(1, old=True), {"total": next(totals)})
+            return super().run(operation, **options)
+
+    assert made.run(table=Busy(made.inner, Script())).passes["bring"].changed == 1
+    with pytest.raises(Conflict, match="kept being changed"):
+        made.rekey().switch()
+    made.run()
+    made.rekey().switch()
 
 
 def act(made: EvolutionWorld, drawn: random.Random, number: int, old: bool) -> None:

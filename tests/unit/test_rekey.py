@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import threading
 from collections.abc import Mapping
@@ -34,7 +33,7 @@ from shardweave.table.conditions import Compare
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script, SimulatedTable
 from shardweave.table.layout import KeyAttribute, TableLayout
-from shardweave.table.operations import TransactWrite, UpdateItem
+from shardweave.table.operations import UpdateItem
 from shardweave.values.codecs import Timestamp
 from tests.unit.rekey_world import HAND_MADE, NOW, Member, RekeyWorld, by_hand, member_schema
 
@@ -423,28 +422,6 @@ def test_increments_of_two_programs_beside_a_run_are_all_there() -> None:
     made.run()
     assert made.is_equal()
     assert made.old(by_hand(1))["points"] == 1 + 30
-
-
-def test_items_that_are_changed_whenever_they_are_brought_in_stop_the_switch() -> None:
-    made = world(3)
-    made.rekey().start()
-
-    numbers = itertools.count()
-
-    class Busy(SimulatedTable):
-        """Another program writes one item before each of our transactions."""
-
-        def run(self, operation: Any, **options: Any) -> Any:
-            if isinstance(operation, TransactWrite):
-                made.put(by_hand(1, mail=f"{next(numbers)}@x"))
-            return super().run(operation, **options)
-
-    report = made.run(table=Busy(made.inner, Script()))
-    assert report.passes["bring"].changed >= 1
-    with pytest.raises(Conflict, match="kept being changed"):
-        made.rekey().switch()
-    made.run()
-    made.rekey().switch()
 
 
 def test_a_switch_in_the_middle_of_a_write_is_noticed() -> None:

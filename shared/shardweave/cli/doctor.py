@@ -24,10 +24,11 @@ from ..maintenance.doctor import NEEDS_A_PERSON, Doctor, DoctorReport, check_kin
 from ..maintenance.fault_kinds import KINDS, Severity
 from ..schema.old_forms import OldForm
 from ..service.build import Service
+from ..service.rekeying import NO_WAITS
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
 from .progress_lines import ProgressLines
-from .rekey import NO_WAITS, add_mapping_argument, forms_of, mapping_of, rekey_of
+from .rekey import add_mapping_argument, forms_of, mapping_of, rekey_of
 
 MOST_RATE = 1_000_000
 

@@ -32,19 +32,26 @@ from ..errors import (
     Throttled,
     TransactionConflict,
     ValueRefused,
+    ValueTaken,
 )
 from ..schema.entity_type import REVISION, EntityType
 from ..schema.old_forms import OldForm
 from ..store.locations import ReadResult
+from ..store.lookups.lookup_records import lookup_keys, owner_in
 from ..store.parts import StoreParts
 from ..store.reader import Reader
-from ..store.writing.old_form_actions import BringStep, TakeStep
+from ..store.relations.enforced import record_name
+from ..store.sequences import counter_key
+from ..store.writing.old_form_actions import BringStep, LeaveStep, TakeStep
+from ..store.writing.write_steps import WriteStep
 from ..table import Table
 from ..table.concurrency import run_concurrently
 from ..table.operations import DeleteItem
 from ..table.values import Item
 
 MAX_EXAMPLES = 20
+TOGETHER = 10
+"""How many records are brought in one transaction, when their values change hands."""
 ATTEMPTS = 5
 """How often an old item is read that is changed whenever it is brought in."""
 OF_THE_TABLE = (BatchIncomplete, ShardMapChanged, TableUnavailable, Throttled, TransactionConflict)
@@ -93,6 +100,7 @@ class Passes:
         self._form = form
         self._here = old_table is None
         self._workers = workers
+        self._numbered: dict[tuple[Any, ...], int] = {}
         self._old_reader = parts.reader if old_table is None else Reader(old_table, parts.waiting, parts.moment_of)
 
     def own(self, items: Sequence[Item]) -> list[Item]:
@@ -114,6 +122,8 @@ class Passes:
 
     def bring(self, items: Sequence[Item]) -> PassCounts:
         """Bring records after their old items."""
+        for each in self.own(items) if self._entity.sequences else ():
+            self._count_on(each)
         return self._each_old(items, self._brought)
 
     def look(self, items: Sequence[Item]) -> PassCounts:
@@ -180,6 +190,8 @@ class Passes:
         step = BringStep(self._entity, self._identity(old), self._form, old, self._here)
         try:
             plan = self._parts.writer.run(step, seen)
+        except ValueTaken:
+            return self._brought_together(old)
         except ImmutableProperty:
             # Another program has deleted the record and made it anew.
             key = self._form.key(old)
@@ -188,13 +200,64 @@ class Passes:
             plan = self._parts.writer.run(step)
         return PassCounts(written=1) if plan.writes else PassCounts(same=1)
 
+    def _brought_together(self, old: Item) -> PassCounts:
+        """Bring a record in one transaction with those that have its unique values yet, so that values change hands."""
+        steps: dict[tuple[Any, ...], WriteStep] = {}
+        waiting = [old]
+        while waiting and len(steps) < TOGETHER:
+            each = waiting.pop()
+            identity = self._identity(each)
+            steps[record_name(self._entity, identity)] = BringStep(self._entity, identity, self._form, each, self._here)
+            for owner in self._owners(each):
+                name = record_name(self._entity, owner)
+                (seen,) = self._parts.reader.find_now([(self._entity, owner)])
+                if name in steps or seen.found is None:
+                    continue
+                key = self._form.key(self._form.image(seen.found.item))
+                (theirs,) = self._old_reader.items([key])
+                if theirs is None:
+                    steps[name] = TakeStep(self._entity, owner, None, form=self._form, key=key, here=self._here)
+                else:
+                    waiting.append(theirs)
+        self._parts.writer.transact(list(steps.values()))
+        return PassCounts(written=1)
+
+    def _owners(self, old: Item) -> list[dict[str, Any]]:
+        """The records that have an old item's unique values."""
+        values = self._form.read(old)
+        lookups = [each for each in self._entity.lookups.values() if each.unique]
+        keys = [key for lookup in lookups for key in lookup_keys(self._entity, lookup, values)]
+        return [owner_in(self._entity, each) for each in self._parts.reader.items(keys) if each is not None]
+
+    def _count_on(self, old: Item) -> None:
+        """Let the numbers that old items have not be given again."""
+        for sequence in self._entity.sequences:
+            scope = {element.name: old.get(element.name) for element in sequence.within}
+            number, known = old.get(sequence.property_name), (sequence.property_name, *scope.values())
+            if type(number) is int and number > self._numbered.get(known, 0):
+                self._parts.numbering.advance(self._entity, sequence, scope, number)
+                self._numbered[known] = number
+
     def _purged(self, old: Item) -> PassCounts:
         try:
             condition = self._form.unchanged(self._form.image(self._form.read(old)))
         except ShardweaveError as error:
             return self._refused(old, error)
+        earlier = self._form.old
+        if earlier is not None and (earlier.lookups or earlier.relations or earlier.sequences):
+            return self._tried(old, lambda: self._left(earlier, old), read=1)
         refusal = self._parts.sender.send([DeleteItem(self._form.key(old), condition)])
         return PassCounts(read=1, removed=1) if refusal is None else PassCounts(read=1, changed=1)
+
+    def _left(self, earlier: EntityType[Any], old: Item) -> PassCounts:
+        """Delete an old item of an earlier declaration that wrote more than the item."""
+        image, identity = self._form.image(self._form.read(old)), earlier.identity_in(old)
+        step = LeaveStep(earlier, identity, None, image=image, form=self._form)
+        removed = int(self._parts.writer.run(step).writes)
+        for sequence in earlier.sequences:
+            scope = {element.name: old.get(element.name) for element in sequence.within}
+            self._parts.sender.send([DeleteItem(counter_key(earlier, sequence, scope))])
+        return PassCounts(removed=removed)
 
     # -- of records
 

@@ -277,7 +277,10 @@ class Rekey:
         entity = self._entity
         written = {model for each in self._parts.schema.projections.values() for model in each.writes}
         reasons = (
-            ("it has numbered properties", bool(entity.sequences)),
+            (
+                "it has numbered properties",
+                bool(entity.sequences) and not (self._form.old and self._form.old.sequences),
+            ),
             ("it is written from events", entity.model in written),
             ("its stored form has versions", bool(entity.upgrades.functions)),
         )

@@ -67,7 +67,9 @@ class OldForm:
     @cached_property
     def _internal(self) -> frozenset[str]:
         """The attributes of a stored record that its old item does not have."""
-        own = frozenset(self.entity.keys.names) | {MARK, "_counted"}
+        own = frozenset(self.entity.keys.names) | {MARK}
+        if self.old is None or not self.old.relations:
+            own |= {"_counted"}
         return own if self.keeps_revision else own | {REVISION}
 
     @cached_property

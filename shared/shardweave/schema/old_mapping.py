@@ -93,20 +93,7 @@ def declared_form(entity: EntityType[Any], old: EntityType[Any]) -> OldForm:
     if old.token == entity.token:
         fix = f"give the new declaration another token, such as {entity.token}2"
         raise _wrong(where, "the old and the new declaration have one token, so that their keys could be equal", fix)
-    extra = [
-        name
-        for name, has in (
-            ("lookups", bool(old.lookups)),
-            ("a `shard_by` outside the identity", old.lookup_placed),
-            ("numbered properties", bool(old.sequences)),
-            ("versions of its stored form", bool(old.upgrades.functions)),
-            ("enforced relations", any(each.enforced for each in old.relations.values()) or bool(old.children)),
-        )
-        if has
-    ]
-    if extra:
-        fix = "take them out of the old declaration first; the new one may have them"
-        raise _wrong(where, f"the old declaration has {', '.join(extra)}, which are not written in the old form", fix)
+    _check_writable(entity, old, where)
     design, names = old.keys.design, frozenset(old.keys.names)
     key_names = (design.hash_name, design.range_name)
     lost = [name for name in old.identity if name not in entity.immutable]
@@ -123,6 +110,57 @@ def declared_form(entity: EntityType[Any], old: EntityType[Any]) -> OldForm:
     told = [old.token, *design.key_format.delimiters, design.key_format.name, sorted(names), repr(old.shard_map.bumps)]
     told += [repr([each.name for each in part]) for part in (design.partition, design.sort, design.shard_by)]
     return OldForm(entity, key_names, names, make, is_own, _fingerprint(told), keeps_revision=True, old=old)
+
+
+def _check_writable(entity: EntityType[Any], old: EntityType[Any], where: str) -> None:
+    """Refuse an old declaration that writes, with a record, what can't be repeated beside the record's new form."""
+    other_format = old.keys.format != entity.keys.format
+    same_relations = _enforced(old) == _enforced(entity)
+    children = ", ".join(sorted({each.token for each in old.children}))
+    reasons = (
+        (
+            old.lookup_placed,
+            "places its records by a property outside the identity, so a lookup decides where an old item is",
+            "export the records, and import them",
+        ),
+        (bool(old.upgrades.functions), "has versions of its stored form", "export the records, and import them"),
+        (
+            bool(old.children),
+            f"is the parent of {children} by enforced relations, which would have two parents at once",
+            "make these relations not enforced until the end",
+        ),
+        (
+            bool(old.lookups) and old.ttl is not None,
+            "has lookups and a TTL: values of expired old items would stay taken",
+            "remove one of the two first",
+        ),
+        (
+            bool(_enforced(old)) and not same_relations,
+            "has other enforced relations than the new one, so it is not clear by which its children are counted",
+            "let both have the same ones until the end, and change them afterwards",
+        ),
+        (
+            bool(_enforced(old)) and other_format,
+            "has enforced relations and another key format, in which the parents' numbers have other keys",
+            "make these relations not enforced until the end",
+        ),
+        (
+            bool(old.sequences) and _numbered(old) != _numbered(entity),
+            "has other numbered properties than the new one, which is to continue their numbers",
+            "let both number the same properties within the same ones",
+        ),
+    )
+    for holds, reason, fix in reasons:
+        if holds:
+            raise _wrong(where, f"the old declaration {reason}", fix)
+
+
+def _enforced(entity: EntityType[Any]) -> frozenset[tuple[str, str, tuple[str, ...]]]:
+    return frozenset((each.name, each.target, each.by) for each in entity.relations.values() if each.enforced)
+
+
+def _numbered(entity: EntityType[Any]) -> frozenset[tuple[str, tuple[str, ...]]]:
+    return frozenset((each.property_name, tuple(one.name for one in each.within)) for each in entity.sequences)
 
 
 def _of_entity_manager(schema: Schema, mapping: Mapping[str, Any]) -> OldForms:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..api.operation import Operation
 from ..api.operators import Operators
+from ..api.parts import Parts
 from ..maintenance.rekeying import Rekey
 from ..reshard.coordinator import Coordinator
 from ..reshard.leased_maps import LeasedMaps, guards_inside_writes
@@ -17,9 +18,6 @@ from ..schema.schema import Schema
 from ..store import Store
 from ..store.store import new_token
 from ..table import Table
-
-if TYPE_CHECKING:
-    from .build import Parts
 
 NO_WAITS = Waits(lease_ms=0, accepted_ms=0, request_ms=0, clocks_ms=0)
 """A table that checks the state inside its writes needs no waits."""

@@ -13,6 +13,9 @@ a number is taken, the record is validated and its parents are read: if a parent
 it, no number is taken. An upsert takes a number only if a read finds no record; if the record that was found is gone
 when it is written, the upsert is refused and can be tried again.
 
+While an entity evolves (see `maintenance.rekeying`), its numbers are taken from the counter of its earlier declaration,
+and its own counter is moved on to them; a number to which that can't be moved is left, which is a gap.
+
 Costs: one write for each call and scope, however many numbers it takes, and a read of the parents. A counter is one
 item, so about 1,000 calls a second in one scope; a call that takes a block counts as one.
 """
@@ -98,6 +101,35 @@ class Numbering:
         """The next `count` numbers of a scope."""
         if count < 1:
             raise InputError("at least one number is taken", where="count", fix="give 1 or more")
+        form = self.moment_of(entity).old_form
+        if form is None or form.old is None:
+            return self._taken(entity, sequence, scope, count)
+        earlier = next(each for each in form.old.sequences if each.property_name == sequence.property_name)
+        while True:
+            numbers = self._taken(form.old, earlier, scope, count)
+            last = self._continued(entity, sequence, scope, numbers)
+            if last is None:
+                return numbers
+            self.advance(form.old, earlier, scope, last)
+
+    def _continued(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, numbers: range) -> int | None:
+        """Move a counter on to the last of some numbers; None if that was done, else the last number of the counter,
+        which is not below all of them."""
+        taker = self.new_token()
+        update = UpdateItem(
+            counter_key(entity, sequence, scope),
+            set={TAKER: taker, LAST: numbers[-1]},
+            condition=Or((Missing(LAST), Compare(LAST, "<", numbers[0]))),
+            return_values="ALL_NEW",
+            return_on_failure=True,
+        )
+        with _reading_counter(entity, sequence, scope):
+            counter = self._sent(update)
+            if type(counter[LAST]) is not int:
+                raise TypeError(LAST)
+        return None if counter[TAKER] == taker else int(counter[LAST])
+
+    def _taken(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, count: int) -> range:
         taker = self.new_token()
         update = UpdateItem(
             counter_key(entity, sequence, scope),

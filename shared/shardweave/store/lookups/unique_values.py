@@ -53,9 +53,10 @@ class Conflicts:
         return Conflicts(records)
 
     def holders(self, entity: EntityType[Any]) -> Iterator[tuple[PrimaryKey, Item]]:
-        """The identity of the owner in each."""
+        """The identity of the owner in each that is of the entity, and not of its earlier declaration."""
         for key, record in self.records.items():
-            yield key, owner_in(entity, record)
+            if str(key[0]).startswith(f"{entity.token}."):
+                yield key, owner_in(entity, record)
 
 
 NOTHING_MET = Conflicts()

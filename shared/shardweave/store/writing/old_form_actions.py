@@ -19,6 +19,7 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,21 +31,43 @@ from ...table.operations import Action, ConditionCheck, DeleteItem, PutItem, Upd
 from ...table.values import Item, Value
 from ..attempts import AttemptContext
 from ..locations import ReadResult
+from ..lookups.lookup_records import OWNER, lookup_keys, owner_text
+from ..lookups.unique_values import Conflicts, taken, value_actions
+from ..relations.enforced import kinship
 from .prepare import PreparedRecord
-from .write_actions import ActionRole, WriteAction
+from .write_actions import ActionRole, WriteAction, primary_key
 from .write_steps import Context, DeleteStep, Refused, WritePlan, WriteStep, creation, replacement
 
 
-def with_old_form(step: WriteStep, plan: WritePlan, seen: ReadResult, moment: AttemptContext) -> WritePlan:
-    """A plan that also writes the record's old item. Raises ValueRefused."""
+def with_old_form(
+    step: WriteStep, plan: WritePlan, seen: ReadResult, moment: AttemptContext, context: Context
+) -> WritePlan:
+    """A plan that also writes the record's old item, and what an earlier declaration writes with it: its lookup
+    records, and its children's numbers. Raises ValueRefused, ValueTaken."""
     form = moment.old_form
     if form is None or not plan.writes or isinstance(step, (BringStep, TakeStep)):
         return plan
     before = None if seen.found is None else form.image(seen.found.item)
     after = None if plan.written is None else form.image(plan.written)
-    return replace(
-        plan, actions=(*plan.actions, WriteAction(_repeated(form, before, after, moment), ActionRole.OLD_FORM))
-    )
+    repeated = WriteAction(_repeated(form, before, after, moment), ActionRole.OLD_FORM)
+    if form.old is None:
+        return replace(plan, actions=(*plan.actions, repeated))
+    tallies = kinship(form.old, before, after, context.entities).tallies if form.old.relations else ()
+    lookups = _old_lookups(form.old, before, after, moment, step.met) if form.old.lookups else ()
+    return replace(plan, actions=(*plan.actions, repeated, *lookups), tallies=(*plan.tallies, *tallies))
+
+
+def _old_lookups(
+    old: EntityType[Any], before: Item | None, after: Item | None, moment: AttemptContext, met: Conflicts
+) -> Sequence[WriteAction]:
+    """The actions on the lookup records of an earlier declaration. A value that another record has there is taken: it
+    is always that of a live record, since nothing expires there."""
+    for lookup in old.lookups.values():
+        for key in lookup_keys(old, lookup, after) if lookup.unique and after is not None else ():
+            known = met.records.get(primary_key(old, key))
+            if known is not None and after is not None and known.get(OWNER) != owner_text(old, after):
+                raise taken(lookup.property_name)
+    return value_actions(old, before, after, moment, met)
 
 
 def _repeated(form: OldForm, before: Item | None, after: Item | None, moment: AttemptContext) -> Action:
@@ -127,6 +150,22 @@ class TakeStep(DeleteStep):
     def again(self, refused: Refused, moment: AttemptContext) -> WriteStep:
         _check_source(self, refused)
         return super().again(refused, moment)
+
+
+@dataclass(frozen=True)
+class LeaveStep(DeleteStep):
+    """Deletes an old item of an earlier declaration, with its lookup records and its part of its parents' numbers, if
+    it says what it said when it was read."""
+
+    image: Item | None = None
+    form: OldForm | None = None
+
+    def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
+        assert self.form is not None
+        assert self.image is not None
+        if seen.found is not None and not self.form.unchanged(self.image).evaluate(seen.found.item):
+            raise RevisionConflict("the old item was changed meanwhile", where=self.entity.token, fix="read it again")
+        return super().plan(seen, moment, context)
 
 
 def following_step(entity: EntityType[Any], identity: Item, form: OldForm, key: Item, old: Item | None) -> WriteStep:

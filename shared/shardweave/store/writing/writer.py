@@ -124,11 +124,11 @@ class Writer:
             try:
                 sightings = self._read(steps, moments) if seen is None or _is_of_another_map(seen, moments) else seen
                 plans = self._plan(steps, sightings, moments, placed)
+                if any(moment.old_form is not None for moment in moments):
+                    plans = self._with_old_forms(steps, plans, sightings, moments, placed)
                 plans, leases = self._with_parents(steps, plans, placed)
                 if len(plans) != 1 or not plans[0].is_one_action:
                     plans = combined(steps, plans, placed)
-                if any(moment.old_form is not None for moment in moments):
-                    plans = _with_old_forms(steps, plans, sightings, moments)
                 planned = [action for plan in plans for action in plan.actions]
                 planned += [] if keeping is None else keeping(plans)
                 moving = {
@@ -268,6 +268,25 @@ class Writer:
                 raise placed(_of_stored(step, sightings[position], error), position) from error.__cause__
         return tuple(plans)
 
+    def _with_old_forms(
+        self,
+        steps: Sequence[WriteStep],
+        plans: Sequence[WritePlan],
+        sightings: Sequence[ReadResult],
+        moments: Sequence[AttemptContext],
+        placed: Placed,
+    ) -> tuple[WritePlan, ...]:
+        """The plans, with the old items of records that are being brought in."""
+        from .old_form_actions import with_old_form  # only loaded while a table is brought in
+
+        found = []
+        for position, (step, plan) in enumerate(zip(steps, plans, strict=True)):
+            try:
+                found.append(with_old_form(step, plan, sightings[position], moments[position], self._context))
+            except ShardweaveError as error:
+                raise placed(error, position) from None
+        return tuple(found)
+
     @staticmethod
     def _again(
         steps: Sequence[WriteStep],
@@ -282,18 +301,6 @@ class Writer:
             except ShardweaveError as error:
                 raise placed(error, position) from None
         return tuple(renewed)
-
-
-def _with_old_forms(
-    steps: Sequence[WriteStep],
-    plans: Sequence[WritePlan],
-    sightings: Sequence[ReadResult],
-    moments: Sequence[AttemptContext],
-) -> tuple[WritePlan, ...]:
-    """The plans, with the old items of records that are being brought in."""
-    from .old_form_actions import with_old_form  # only loaded while a table is brought in
-
-    return tuple(map(with_old_form, steps, plans, sightings, moments))
 
 
 def _of_counter(

@@ -1,0 +1,96 @@
+"""What evolves in a history: an entity under an old and a new declaration, and what an operator does with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from shardweave.keys.key_format import ORDERED, KeyFormat, string_hash
+from shardweave.keys.sharding import ShardBump
+from shardweave.schema.declarations import Index, Lookup, OrderedLookup, Unique
+from shardweave.schema.declarations import Sequence as Numbers
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.old_mapping import forms_given
+from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.values.codecs import Timestamp
+from tests.simulator.clients import MADE_UP
+
+OLD, NEW = "thing", "thing2"
+FINISH, BACK = ("start", "run", "switch", "run", "finish", "run"), ("start", "run", "switch", "back")
+PLOTS = {
+    "finished": FINISH,
+    "back and finished": (*BACK, "run", *FINISH[2:]),
+    "taken back": (*BACK, "abort", "run"),
+    "taken back early": ("start", "run", "abort", "run"),
+    "taken back and finished": (*BACK, "abort", "run", *FINISH),
+}
+"""What an operator does."""
+STATES = {"start": "follow", "switch": "dual", "back": "follow", "finish": "finish", "abort": "undo"}
+PARTITIONED = {"partition": "owner", "sort": "thing_id"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What changes: the options of both declarations, and the key format of the new one."""
+
+    old: dict[str, Any]
+    new: dict[str, Any]
+    key_format: KeyFormat = ORDERED
+
+
+ROWS = {
+    "token": Row({}, {}),
+    "shard_by": Row({}, {"shard_by": "owner"}),
+    "partition and sort": Row({}, PARTITIONED),
+    "back to the id": Row(PARTITIONED, {"shard_by": "owner"}),
+    "hash": Row({}, {}, KeyFormat("ordered", hash=string_hash)),
+    "delimiters": Row({}, {}, KeyFormat("other", "~", "=", " ;")),
+    "elements of a key": Row({}, {"elements": ("number", "name")}),
+}
+
+
+def thing_class(
+    token: str,
+    bumps: tuple[ShardBump, ...],
+    *,
+    elements: tuple[str, ...] = ("name", "created"),
+    owned: bool,
+    **options: Any,
+) -> type[Entity]:
+    """A declaration of what a history writes. `owned`: records have lookups, a unique value, and a number."""
+
+    class Thing(Entity, token=token, shard_bumps=list(bumps), **options):
+        """`number` is different in each write."""
+
+        thing_id: str = unique_property(default_factory=MADE_UP)
+        created: Timestamp = timestamp_property()
+        name: str
+        owner: str
+        number: int
+
+        owner_hash_key = HashKey("owner")
+        place_range_key = RangeKey(*elements)
+        if owned:
+            code: str | None = None
+            num: int | None = None
+            codes = Unique("code")
+            names = Lookup("name")
+            places = OrderedLookup("name", within="owner", name="byName")
+            numbers = Numbers("num", within="owner")
+
+    return Thing
+
+
+@cache
+def schemas(row: str, bumps: tuple[ShardBump, ...], *, owned: bool) -> tuple[Schema, Schema, Any]:
+    """The schema of old programs, that of new ones, and what those know of the old form."""
+    chosen = ROWS[row]
+    old, new = (
+        thing_class(token, bumps, owned=owned, **options) for token, options in ((OLD, chosen.old), (NEW, chosen.new))
+    )
+    indexes = [Index("place", hash_key="owner_hash_key", range_key="place_range_key")]
+    earlier = Schema([old], indexes)
+    schema = Schema([new], indexes, key_format=chosen.key_format)
+    return earlier, schema, forms_given(schema, {NEW: earlier[OLD]})

@@ -1,0 +1,314 @@
+"""An entity with lookups, unique values, numbers and a parent evolves: what belongs to its records stays right on both
+sides, and a value has one owner over both."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardweave.errors import AlreadyExists, ConfigurationError, HasChildren, ShardweaveError
+from shardweave.schema.declarations import (
+    Index,
+    Lookup,
+    OrderedLookup,
+    Sequence,
+    Unique,
+    belongs_to,
+)
+from shardweave.schema.entity import Entity, HashKey, RangeKey
+from shardweave.schema.old_mapping import forms_given
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.schema import Schema
+from shardweave.store import Store
+from shardweave.store.relations.enforced import counter_key
+from shardweave.table.operations import GetItem
+from shardweave.values.codecs import Timestamp
+from tests.unit.rekey_world import NOW, RekeyWorld
+
+RECORDS = 6
+
+
+class Shop(Entity, token="shop"):
+    """Whose orders are numbered."""
+
+    shop_id: str = unique_property()
+
+
+def order_class(name: str, **options: Any) -> type[Entity]:
+    """A declaration of orders."""
+
+    class Order(Entity, token=name, **options):
+        """What belongs to a shop."""
+
+        order_id: str = unique_property()
+        created: Timestamp = timestamp_property()
+        shop_id: str
+        code: str | None = None
+        tag: str | None = None
+        num: int | None = None
+        total: int = 0
+
+        codes = Unique("code")
+        tags = Lookup("tag")
+        totals = OrderedLookup("total", within="shop_id", name="byTotal")
+        numbers = Sequence("num", within="shop_id")
+        shop = belongs_to(Shop, by="shop_id", enforced=True)
+
+        shop_hash_key = HashKey("shop_id")
+        total_range_key = RangeKey("total", "created")
+
+    return Order
+
+
+INDEX = Index("byShop", hash_key="shop_hash_key", range_key="total_range_key")
+NEW_OPTIONS = {"token alone": {}, "placed by the shop": {"shard_by": "shop_id"}}
+
+
+class OwnedWorld(RekeyWorld):
+    """Programs of both declarations, of which the old one knows nothing of the new one."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.old_model, self.model = order_class("order"), order_class("order2", **options)
+        self.old_schema = Schema([Shop, self.old_model], [INDEX])
+        super().__init__(Schema([Shop, self.old_model, self.model], [INDEX]), {"order2": "order"}, token="order2")
+        self.old_store = Store(self.old_schema, self.inner, clock=self.clock)
+        for shop in ("a", "b"):
+            self.old_store.create({"shopId": shop}, Shop)
+        for number in range(RECORDS):
+            self.old_store.create(self.values(number), self.old_model)
+
+    @staticmethod
+    def values(number: int, **more: Any) -> dict[str, Any]:
+        made = {"orderId": f"o{number}", "shopId": "ab"[number % 2], "code": f"code{number}", "tag": "even"}
+        return {**made, "total": number, "created": NOW - number, **more}
+
+    def counted(self, shop: str) -> dict[str, Any]:
+        """The numbers of a shop's children, as its counter says."""
+        key = counter_key(self.schema[Shop], {"shopId": shop})
+        item = self.inner.run(GetItem(key, consistent=True)).item or {}
+        return {name: value for name, value in item.items() if name not in key and value}
+
+    def numbers(self) -> list[tuple[str, int]]:
+        """The numbers that records have."""
+        return [(each["shopId"], each["num"]) for each in self.old_items() + self.records()]
+
+    def left(self) -> list[str]:
+        """What belongs to the old declaration, without what is kept about its lookups."""
+        items = [item for item in self.items() if str(item["hashKey"]).startswith(("order!", "order."))]
+        return [item["hashKey"] for item in items if item["rangeKey"] != "_state"]
+
+
+def both(options: dict[str, Any]) -> OwnedWorld:
+    made = OwnedWorld(options)
+    made.rekey().start()
+    assert made.run().passes["bring"].written == RECORDS
+    made.rekey().switch()
+    return made
+
+
+@pytest.fixture(params=NEW_OPTIONS, name="made")
+def in_dual(request: pytest.FixtureRequest) -> OwnedWorld:
+    """A world in which programs of both declarations write."""
+    return both(NEW_OPTIONS[request.param])
+
+
+def codes(store: Store, model: type[Entity], *names: str) -> list[Any]:
+    found = [store.get_by(model, "code", name) for name in names]
+    return [None if each is None else each.order_id for each in found]  # type: ignore[attr-defined]
+
+
+def test_lookups_find_records_under_both_declarations(made: OwnedWorld) -> None:
+    made.store.update(made.model, "o1", {"code": "other", "tag": None})
+    made.store.delete(made.model, "o2")
+    made.store.create(made.values(9), made.model)
+    for store, model in ((made.store, made.model), (made.old_store, made.old_model)):
+        assert codes(store, model, "other", "code1", "code2", "code9") == ["o1", None, None, "o9"]
+        tagged = {each.order_id for each in store.find_by(model, "tag", "even").items}
+        assert tagged == {"o0", "o3", "o4", "o5", "o9"}
+        listed = store.find_by(model, "byTotal", within={"shop_id": "b"}).items
+        assert [each.order_id for each in listed] == ["o1", "o3", "o5", "o9"]
+    assert made.faults() == {}
+
+
+def test_a_value_has_one_owner_over_both(made: OwnedWorld) -> None:
+    made.old_store.create(made.values(20, code="theirs"), made.old_model)
+    for wrong in (
+        lambda: made.store.create(made.values(21, code="theirs"), made.model),
+        lambda: made.store.update(made.model, "o1", {"code": "theirs"}),
+    ):
+        with pytest.raises(AlreadyExists) as taken:
+            wrong()
+        assert taken.value.where == "code"
+    made.store.create(made.values(22, code="ours"), made.model)
+    with pytest.raises(AlreadyExists):
+        made.old_store.create(made.values(23, code="ours"), made.old_model)
+    made.run()
+    assert made.is_equal()
+    assert made.faults() == {}
+
+
+def test_values_that_change_hands_between_old_records_are_followed(made: OwnedWorld) -> None:
+    for name, code in (("o1", None), ("o3", "code1"), ("o5", "code3"), ("o1", "code5")):
+        made.old_store.update(made.old_model, name, {"code": code})
+    report = made.run()
+    assert (report.refused, report.differing) == (0, 0)
+    assert codes(made.store, made.model, "code1", "code3", "code5") == ["o3", "o5", "o1"]
+    assert made.faults() == {}
+
+
+def test_numbers_go_on_and_none_is_given_twice(made: OwnedWorld) -> None:
+    assert made.old_store.get(made.old_model, "o4").num == 3  # type: ignore[union-attr]
+    given = []
+    for number in range(10, 22, 2):
+        store, model = ((made.old_store, made.old_model), (made.store, made.model))[number // 2 % 2]
+        given.append(store.create(made.values(number), model).num)  # type: ignore[attr-defined]
+    assert given == [4, 5, 6, 7, 8, 9]
+    made.run()
+    made.run()
+    made.rekey().finish()
+    made.run()
+    assert made.new_store(forms=False).create(made.values(30), made.model).num == 10  # type: ignore[attr-defined]
+
+
+def test_a_parent_counts_each_child_once_under_each_declaration(made: OwnedWorld) -> None:
+    assert made.counted("a") == {"order_shop": 3, "order2_shop": 3}
+    made.store.create(made.values(8), made.model)
+    made.store.delete(made.model, "o2")
+    made.store.delete(made.model, "o4")
+    assert made.counted("a") == {"order_shop": 2, "order2_shop": 2}
+    for store in (made.store, made.old_store):
+        with pytest.raises(HasChildren):
+            store.delete(Shop, "a")
+    for name in ("o0", "o8"):
+        made.store.delete(made.model, name)
+    assert made.old_store.delete(Shop, "a")
+
+
+def test_nothing_of_the_old_declaration_is_left_after_the_end(made: OwnedWorld) -> None:
+    made.run()
+    made.rekey().finish()
+    made.store.update(made.model, "o1", {"code": "late"})
+    assert made.run().state == ""
+    assert made.left() == []
+    assert made.counted("b") == {"order2_shop": 3}
+    assert codes(made.store, made.model, "late", "code3") == ["o1", "o3"]
+    assert made.store.delete(made.model, "o1")
+    assert made.faults() == {}
+
+
+def test_nothing_of_the_new_declaration_is_left_when_it_is_taken_back(made: OwnedWorld) -> None:
+    made.store.update(made.model, "o1", {"code": "late"})
+    made.rekey().back()
+    made.rekey().abort()
+    assert made.run().state == ""
+    assert made.records() == []
+    assert made.counted("b") == {"order_shop": 3}
+    assert codes(made.old_store, made.old_model, "late", "code1") == ["o1", None]
+    assert made.old_store.create(made.values(40), made.old_model).num == 4  # type: ignore[attr-defined]
+    assert made.faults() == {}
+
+
+def act(made: OwnedWorld, drawn: random.Random, name: str, *, old: bool) -> None:
+    """One write of a program of one declaration."""
+    store, model = (made.old_store, made.old_model) if old else (made.store, made.model)
+    number, code = int(name[1:]), drawn.choice([None, "x", "y", "z"])
+    kind = drawn.randrange(4)
+    if kind == 0:
+        store.delete(model, name)
+    elif kind == 1:
+        store.create(made.values(number, code=code), model)
+    else:
+        store.update(model, name, {"code": code, "tag": drawn.choice(["even", None]), "total": drawn.randrange(9)})
+
+
+@given(seed=st.integers(0, 2**32), turns=st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=5, max_size=30))
+@settings(max_examples=15, deadline=None)
+def test_any_turns_of_both_leave_everything_right(seed: int, turns: list[tuple[bool, int]]) -> None:
+    made, drawn = both({}), random.Random(seed)
+    for old, number in turns:
+        with suppress(ShardweaveError):
+            act(made, drawn, f"o{number}", old=old)
+        made.now += 1
+    report = made.run()
+    report = made.run() if report.refused else report
+    assert (report.refused, report.differing) == (0, 0), [each.examples for each in report.passes.values()]
+    assert made.is_equal()
+    assert made.faults() == {}
+    counts = Counter(made.numbers())
+    assert set(counts.values()) <= {2}, "each number is that of one record, in both forms"
+    held = Counter(each["code"] for each in made.records() if "code" in each)
+    assert not held or max(held.values()) == 1
+
+
+class Parent(Entity, token="parent"):
+    """Of whom others are children."""
+
+    parent_id: str = unique_property()
+
+
+class Child(Entity, token="child"):
+    """Belongs to a parent."""
+
+    child_id: str = unique_property()
+    parent_id: str
+
+    parent = belongs_to(Parent, by="parent_id", enforced=True)
+
+
+class Parent2(Entity, token="parent2"):
+    """The same, under another token."""
+
+    parent_id: str = unique_property()
+
+
+class Expiring(Entity, token="expiring"):
+    """Has a value of its own, and expires."""
+
+    expiring_id: str = unique_property()
+    code: str
+    until: int = ttl_property()
+
+    codes = Unique("code")
+
+
+class Expiring2(Entity, token="expiring2"):
+    """The same, under another token."""
+
+    expiring_id: str = unique_property()
+    code: str
+    until: int = ttl_property()
+
+
+class Placed(Entity, token="placed", shard_by="owner"):
+    """Is placed by what does not identify it."""
+
+    placed_id: str = unique_property()
+    owner: str
+
+
+class Placed2(Entity, token="placed2"):
+    """The same, under another token."""
+
+    placed_id: str = unique_property()
+    owner: str
+
+
+@pytest.mark.parametrize(
+    ("models", "reason"),
+    [
+        ((Parent, Child, Parent2), "is the parent of child"),
+        ((Expiring, Expiring2), "has lookups and a TTL"),
+        ((Placed, Placed2), "places its records by a property outside the identity"),
+    ],
+)
+def test_what_can_not_evolve_is_refused_with_the_reason(models: tuple[type[Entity], ...], reason: str) -> None:
+    schema = Schema(list(models))
+    old, new = schema[models[0]].token, schema[models[-1]].token
+    with pytest.raises(ConfigurationError, match=reason):
+        forms_given(schema, {new: old})
