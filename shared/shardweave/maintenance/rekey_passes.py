@@ -1,7 +1,7 @@
 """The passes of bringing a table in: each reads all old items or all records of an entity once.
 
     bring     each record is made what its old item says
-    sweep     records without an old item are deleted
+    sweep     records without an old item are deleted; others are brought after it once more
     verify    old items and records are compared, in both directions
     look      as the first half of verify, in a table in which nothing has been brought in
     purge     the old items are deleted
@@ -262,8 +262,9 @@ class Passes:
     # -- of records
 
     def sweep(self, items: Sequence[Item]) -> PassCounts:
-        """Delete records without an old item."""
-        return self._each_record(items, self._swept)
+        """Delete records without an old item, and bring those after it whose old item was made anew since it was
+        looked for."""
+        return self._each_record(items, self._swept, self._brought_anew)
 
     def verify_records(self, items: Sequence[Item]) -> PassCounts:
         """Compare records with their old items, if they have none."""
@@ -278,7 +279,12 @@ class Passes:
 
         return _sum(run_concurrently(one, self.records(items), self._workers))
 
-    def _each_record(self, items: Sequence[Item], lacking: Callable[[Item, Item], PassCounts]) -> PassCounts:
+    def _each_record(
+        self,
+        items: Sequence[Item],
+        lacking: Callable[[Item, Item], PassCounts],
+        having: Callable[[Item, Item], PassCounts] = lambda record, old: PassCounts(),
+    ) -> PassCounts:
         records = self.records(items)
         keys: list[Item] = []
         readable: list[Item] = []
@@ -293,11 +299,16 @@ class Passes:
 
         def one(pair: tuple[Item, Item]) -> PassCounts:
             record, key = pair
-            if self._name(key) in there:
-                return PassCounts()
-            return self._tried(record, lambda: lacking(record, key))
+            old = there.get(self._name(key))
+            return self._tried(record, lambda: lacking(record, key) if old is None else having(record, old))
 
         return _sum([*counts, *run_concurrently(one, list(zip(readable, keys, strict=True)), self._workers)])
+
+    def _brought_anew(self, record: Item, old: Item) -> PassCounts:
+        if not self.own([old]) or self._form.is_same(old, record):
+            return PassCounts()
+        (seen,) = self._parts.reader.find_now([(self._entity, self._identity(old))])
+        return self._brought(old, seen)
 
     def _swept(self, record: Item, key: Item) -> PassCounts:
         step = TakeStep(self._entity, self._named(record), None, form=self._form, key=key, here=self._here)
