@@ -8,6 +8,7 @@ clients     the work of application processes: writes, reads, walks, each checke
 movers      the work of the processes that move records
 feeders     the work of the processes that feed a read model from the stream, and of one that rebuilds it
 history     one history: a seed, a configuration, what came of it
+evolution   the same of a declaration that evolves (see `evolving`) while programs of the old and of the new one write
 
 Everything that decides is drawn from one seeded generator, so a seed is a history.
 """

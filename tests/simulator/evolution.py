@@ -31,12 +31,13 @@ from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
 from shardweave.store.lookups.lookup_records import OWNER, lookup_record
 from shardweave.table.values import Item
 from tests.simulator.client import Connection, Network, Weather
-from tests.simulator.clients import MADE_UP, NOT_DONE, OWNERS, Writer
+from tests.simulator.clients import NOT_DONE, OWNERS, Writer
 from tests.simulator.evolving import NEW, OLD, PLOTS, ROWS, STATES, schemas
 from tests.simulator.history import MAX_LAG_MS, WAITS, lookup_keys_in
 from tests.simulator.oracle import Oracle
 from tests.simulator.scheduler import START_MS, Process, Simulation
 from tests.simulator.server import Key, Server
+from tests.simulator.things import MADE_UP
 
 SKEW_MS = WAITS.accepted_ms * 9 // 10
 

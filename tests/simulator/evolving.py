@@ -15,7 +15,7 @@ from shardweave.schema.old_mapping import forms_given
 from shardweave.schema.property_options import timestamp_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.values.codecs import Timestamp
-from tests.simulator.clients import MADE_UP
+from tests.simulator.things import MADE_UP
 
 OLD, NEW = "thing", "thing2"
 FINISH, BACK = ("start", "run", "switch", "run", "finish", "run"), ("start", "run", "switch", "back")
