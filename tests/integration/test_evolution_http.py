@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -76,7 +77,7 @@ class Evolving:
     def __init__(self, folder: Path, row: str) -> None:
         self.folder, self.data = folder, folder / "data"
         self.old, self.new, self.elements = ROWS[row]
-        self.module = folder / "shop.py"
+        self.module = folder / f"shop_{re.sub('[^a-z]', '_', row)}.py"  # a name of its own, since the doctor imports it
         self.module.write_text(HEAD.format(old=self.old) + SCHEMA.format(entities="Order"))
         self.server = self.start()
 

@@ -15,7 +15,6 @@ from shardweave.schema.declarations import Index
 from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.key_templates import Template
 from shardweave.schema.property_options import timestamp_property, unique_property
-from shardweave.schema.relations import Unique
 from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
@@ -269,20 +268,10 @@ def test_records_of_an_earlier_declaration_move_to_the_new_one_and_back(options:
     assert len(made.records()) == 8
 
 
-def test_an_earlier_declaration_needs_another_token_and_nothing_that_is_written_beside_its_records() -> None:
+def test_an_earlier_declaration_needs_another_token() -> None:
     same = Schema([Member], [])
     with pytest.raises(ConfigurationError, match="one token"):
         RekeyWorld(member_schema("hashKey", "rangeKey"), {"member": same["member"]})
-
-    class Held(Entity, token="held"):
-        member_id: str = unique_property()
-        created: Timestamp = timestamp_property()
-        email: str | None = None
-
-        by_email = Unique("email")
-
-    with pytest.raises(ConfigurationError, match="lookups"):
-        RekeyWorld(member_schema("hashKey", "rangeKey"), {"member": Schema([Held], [])["held"]})
 
 
 # -- templates --------------------------------------------------------------------------------------------------------
