@@ -159,7 +159,7 @@ class Grant:
         owners = {view.owner for each in branches if (view := self.entity.views.get(each.index)) and view.owner}
         for each in branches:
             view = self.entity.views.get(each.index)
-            if view is not None and not is_member(self.caller, view.groups):
+            if view is not None and view.groups and not is_member(self.caller, view.groups):
                 raise Forbidden("the index is for others", where="index", fix="use another one")
         narrowed = tuple(replace(each, conditions=self._conditions(each.conditions)) for each in branches)
         filters = [*([] if spec.filter is None else [spec.filter])]
@@ -201,7 +201,11 @@ class Grant:
             name
             for name, view in self.entity.views.items()
             if name is not None
-            and not (view.exposed and is_member(self.caller, view.groups) and (view.owner is None or name in named))
+            and not (
+                view.exposed
+                and (not view.groups or is_member(self.caller, view.groups))
+                and (view.owner is None or name in named)
+            )
         )
 
     def within(self, name: str, given: Any) -> Any:
@@ -216,7 +220,7 @@ class Grant:
 
     def _conditions(self, given: Mapping[str, Constraint | OneOf]) -> dict[str, Constraint | OneOf]:
         found = dict(given)
-        for name, constraint in given.items():
+        for name, constraint in given.items() if self.bound else ():
             stored = self.entity.stored_name(name)
             if stored not in self.bound:
                 continue
@@ -233,14 +237,17 @@ class Grant:
 
     def _reads_own(self, branch: BranchSpec) -> bool:
         """Whether conditions keep a branch to records of the caller, so that no others are read."""
+        view = self.entity.views.get(branch.index)
+        index_owner = None if view is None else view.owner
+        if self.owners is None and not index_owner:
+            return True
         fixed = {
             stored
             for name, constraint in branch.conditions.items()
             if isinstance(constraint, Equal)
             and self._stored((stored := self.entity.stored_name(name)), constraint.value) == self.caller.subject
         }
-        view = self.entity.views.get(branch.index)
-        if view is not None and view.owner and view.owner not in fixed:
+        if index_owner and index_owner not in fixed:
             return False
         return self.owners is None or not fixed.isdisjoint(self.owners)
 

@@ -58,8 +58,8 @@ class AuditEntry:
 
 
 def audit_entry(operation: Operation, call: Call, response: Response | None) -> AuditEntry | None:
-    """The entry of a request, None if it has none. `response` is None for a refused request."""
-    if not operation.is_audited or (response is not None and response.quiet):
+    """The entry of a request of an audited operation, None if it has none. `response` is None for a refused request."""
+    if response is not None and response.quiet:
         return None
     names = _names(operation, call, response)
     keys = tuple(key_hash(name) for name in names)

@@ -132,6 +132,8 @@ def _handler(
     limit: RateLimit | None,
     posted: frozenset[str],
 ) -> Callable[..., Any]:
+    audited = operation.is_audited
+
     def handle(**keys: str) -> RouterResponse[str]:
         event, exchange = router.current_event, router.context[EXCHANGE]
         exchange.route = operation.path
@@ -142,7 +144,9 @@ def _handler(
             caller=caller,
             operation=operation.name,
         )
-        exchange.audit, exchange.beside = audit_entry(operation, who, None), who.beside
+        exchange.beside = who.beside
+        if audited:
+            exchange.audit = audit_entry(operation, who, None)
         posts = bool(keys) and event.path in posted
         with nullcontext() if limit is None else limit.spending(who.caller), noticing() as exchange.noticed:
             call = replace(
@@ -153,7 +157,8 @@ def _handler(
             )
             response = _run(operation, call, posts=posts)
         exchange.page, exchange.unreadable = response.page, response.unreadable
-        exchange.audit = audit_entry(operation, call, response)
+        if audited:
+            exchange.audit = audit_entry(operation, call, response)
         for error in response.failures:
             exchange.says(error)
         return _answered(response)

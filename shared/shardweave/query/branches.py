@@ -14,8 +14,9 @@ interval, the branch's filter holds), so nothing has to be remembered between pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from ..errors import ShardweaveError, UnsupportedQuery
@@ -56,12 +57,9 @@ class Branch:
         """The sort value of an item in the merged order."""
         return self.comparable(item[self.view.range_name])
 
-    def sort_values(self, items: Sequence[Item]) -> list[Value]:
-        """The sort value of each item."""
-        name = self.view.range_name
-        if not self.names:
-            return [item[name] for item in items]
-        return [self.comparable(item[name]) for item in items]
+    def sort_values(self) -> Callable[[Item], Value]:
+        """A function that returns the sort value of an item."""
+        return self.sort_value if self.names else itemgetter(self.view.range_name)
 
     def comparable(self, value: Value) -> Value:
         """A value of this branch's range key in the form that all branches have in common."""
@@ -82,12 +80,12 @@ class Branch:
 @dataclass(frozen=True)
 class Overlap:
     """Decides in which of an entity's branches a record that matches several branches is returned. `lanes` has for
-    each branch a mapping of its hash keys to their intervals."""
+    each branch a mapping of its hash keys to their intervals. `possible`: two branches can hold the same record."""
 
     entity: EntityType[Any]
     branches: Sequence[Branch]
     lanes: Sequence[Mapping[str, Interval | None]]
-    _possible: bool = field(init=False, default=False)
+    possible: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         # Branches of one index with other hash keys, such as several values of one element, share no record.
@@ -98,16 +96,11 @@ class Overlap:
             keys = {(branch.view.index, hash_value) for hash_value in lanes}
             shared = shared or bool(keys & seen)
             seen |= keys
-        object.__setattr__(self, "_possible", shared)
-
-    @property
-    def possible(self) -> bool:
-        """Whether two branches can hold the same record."""
-        return self._possible
+        object.__setattr__(self, "possible", shared)
 
     def is_given(self, branch: Branch, hash_value: str, item: Item) -> bool:
         """Whether no other branch has the record at a lower position, so that this branch returns it."""
-        if not self._possible:
+        if not self.possible:
             return True
         own = (branch.sort_value(item), hash_value, branch.rank)
         for other, lanes in zip(self.branches, self.lanes, strict=True):

@@ -128,7 +128,8 @@ class Counter:
 
     def _stats(self, states: list[LaneState], rounds: int, begun: float) -> QueryStats:
         reports = tuple(
-            LaneReport(self._plan.title(s.lane), s.requests, s.scanned, s.kept, s.units, s.milliseconds) for s in states
+            LaneReport(title, s.requests, s.scanned, s.kept, s.units, s.milliseconds)
+            for s, title in zip(states, self._plan.titles(s.lane for s in states), strict=True)
         )
         return QueryStats(
             lanes=len(states),

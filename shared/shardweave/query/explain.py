@@ -116,7 +116,7 @@ def _lane_plan(plan: Plan, lane: Lane, start: Start, shared: int, *, places: boo
     own = lane.generation.space.shards_within(view.shards)
     within = f", {own} in this index" if own < shards else ""
     return LanePlan(
-        lane=plan.title(lane),
+        lane=plan.titles([lane])[0],
         entity=plan.part_of(lane).entity.token,
         index=view.index,
         hash_key=lane.hash_value,

@@ -65,6 +65,7 @@ class FanOut:
             message = f"1 to {MAX_THROTTLE} reads are under way at once"
             raise ConfigurationError(message, where="throttle", fix="give a number in it")
         self._table = table
+        self._in_process = answers_in_process(table)
         self._throttle = throttle
         self._sleep = sleep
         self._jitter = jitter
@@ -76,7 +77,7 @@ class FanOut:
     def read(self, operations: Sequence[Operation[R]], deadline: float | None = None) -> list[Outcome[R]]:
         """The outcomes in the order of the operations. `deadline` is a time of `monotonic`; reads that have not ended
         by then are late, and nothing is sent after it."""
-        run_many = run_many_of(self._table)
+        run_many = None if self._in_process else run_many_of(self._table)
         if run_many is None and deadline is None and (len(operations) <= 1 or self._throttle == 1):
             return [self._attempt(operation, None) for operation in operations]
         begun = self.monotonic()
@@ -85,7 +86,7 @@ class FanOut:
         if run_many is not None:
             seconds = None if deadline is None else deadline - begun
             return list(run_many(Lanes(operations, self._throttle, self._lane_pause, seconds, self._sleep)))
-        if answers_in_process(self._table):
+        if self._in_process:
             return [self._in_turn(operation, deadline) for operation in operations]
         pool = self._started()
         futures = [pool.submit(copy_context().run, self._attempt, operation, deadline) for operation in operations]

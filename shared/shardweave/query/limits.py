@@ -26,9 +26,10 @@ from .spec import (
 
 def check_limits(spec: QuerySpec) -> None:
     """Check the limits of a query. Raises InputError or LimitExceeded."""
-    for part in spec.parts:
+    parts = spec.parts
+    for part in parts:
         _check_types(part)
-    _check_entities(spec)
+    _check_entities(spec, parts)
     if not _lies_within(spec.limit, MAX_LIMIT):
         raise LimitExceeded(f"a page has 1 to {MAX_LIMIT} records", where="limit", fix=LIMIT_FIX)
     if spec.budget is not None and not _lies_within(spec.budget, MAX_BUDGET):
@@ -39,7 +40,7 @@ def check_limits(spec: QuerySpec) -> None:
         check_time_limit(spec.time_limit_ms)
     if spec.on_shard_error not in ("fail", "partial"):
         raise InputError("must be fail or partial", where="onShardError", fix="give one of them")
-    for part in spec.parts:
+    for part in parts:
         if part.branches is not None:
             _check_branches(part)
         if part.properties is not None and not part.properties:
@@ -91,9 +92,9 @@ def _check_types(spec: QuerySpec) -> None:
         _check_conditions(asked.conditions, f"{place}conditions")
 
 
-def _check_entities(spec: QuerySpec) -> None:
+def _check_entities(spec: QuerySpec, parts: tuple[QuerySpec, ...]) -> None:
     """Check that each entity of a query is asked for once."""
-    tokens = [part.entity for part in spec.parts]
+    tokens = [part.entity for part in parts]
     if len(set(tokens)) < len(tokens):
         raise InputError("an entity is asked for twice", where="entity", fix="name each once")
     if any(part.others for part in spec.others):

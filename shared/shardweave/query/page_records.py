@@ -23,7 +23,8 @@ from .results import shown
 class PageRecords:
     """The records of one page by the items that its lanes read. `whole` are its whole records, where those are read;
     `form` is what is answered of a record, and raises RecordUnreadable where nothing can be; `direct` is the same of
-    each of an entity's whole items, None where a record of it has to be made."""
+    each of an entity's whole items, None where a record of it has to be made. `tells`: unreadable records are reported
+    to the caller; `refused` are the items that can't be read, by their `id`."""
 
     def __init__(
         self,
@@ -39,19 +40,19 @@ class PageRecords:
         self._whole = whole
         self._form = form
         self._direct = direct
-        self._tells = tells_unreadable
+        self.tells = tells_unreadable
+        self.refused: dict[int, tuple[Item, Unreadable]] = {}
         self._made: dict[int, tuple[Item, Any]] = {}
-        self._refused: dict[int, tuple[Item, Unreadable]] = {}
 
     def refuse(self, item: Item, record: Unreadable) -> None:
         """Record that an item can't be read."""
-        self._refused[id(item)] = (item, record)
+        self.refused[id(item)] = (item, record)
 
     def make(self, read: Iterable[Record]) -> None:
         """Convert what was read to records, if that was not tried before."""
         by_branch: dict[int, list[Item]] = {}
         for _, item, state in read:
-            if id(item) not in self._made and id(item) not in self._refused:
+            if id(item) not in self._made and id(item) not in self.refused:
                 by_branch.setdefault(state.lane.rank, []).append(item)
         for rank, items in by_branch.items():
             part = self._parts[rank]
@@ -71,7 +72,7 @@ class PageRecords:
 
     def is_given(self, item: Item) -> bool:
         """Whether a record belongs to the page, as far as is known."""
-        return id(item) not in self._refused
+        return id(item) not in self.refused
 
     def of(self, item: Item) -> Any:
         """The answered form of a converted record."""
@@ -79,15 +80,5 @@ class PageRecords:
 
     def unreadable(self, item: Item) -> Unreadable | None:
         """The fault of an item that can't be read; None for other items."""
-        found = self._refused.get(id(item))
+        found = self.refused.get(id(item))
         return None if found is None else found[1]
-
-    @property
-    def tells(self) -> bool:
-        """Whether unreadable records are reported to the caller."""
-        return self._tells
-
-    @property
-    def refused(self) -> int:
-        """The number of items that can't be read."""
-        return len(self._refused)

@@ -18,7 +18,7 @@ the window are dropped after reading.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -32,7 +32,7 @@ from ..values.defaults import Default
 from .branches import Branch, Overlap, check_order, check_projections, names_to_leave_out
 from .conditions import Conditions, expanded, normalized
 from .cursor import fingerprint_of
-from .filters import compile_filter, signature
+from .filters import NO_FILTER, compile_filter, signature
 from .index_selection import choose
 from .key_attributes import attributes_for, hidden_in, is_unclear
 from .lanes import Lane, generations_of, lanes_of
@@ -156,9 +156,10 @@ class Plan:
         """Whether whole records are returned, of all entities."""
         return all(part.whole for part in self.parts)
 
-    def title(self, lane: Lane) -> str:
-        """A lane's name for the caller: its hash key may contain a value from the query."""
-        return f"{self.branches[lane.rank].view.title} {lane.hash_value}"
+    def titles(self, lanes: Iterable[Lane]) -> list[str]:
+        """The names of lanes for the caller: their hash keys may contain a value from the query."""
+        views = [branch.view.title for branch in self.branches]
+        return [f"{views[lane.rank]} {lane.hash_value}" for lane in lanes]
 
     def name(self, lane: Lane) -> str:
         """A lane's name for errors and logs: index and shard, without values."""
@@ -176,7 +177,7 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_maps: Sequence[ShardMap], 
     branches, reasons = _branches(schema, asked)
     descending = _descends(spec, branches)
     owned = [tuple(branch for branch in branches if branch.part == number) for number in range(len(asked))]
-    hydrate = _hydrates(spec, [(entity, own) for (entity, _), own in zip(asked, owned, strict=True)])
+    hydrate = _hydrates(spec, [(entity, part, own) for (entity, part), own in zip(asked, owned, strict=True)])
     parts: list[EntityPlan] = []
     every: list[Lane] = []
     generations = 0
@@ -212,10 +213,10 @@ def plan_query(schema: Schema, spec: QuerySpec, shard_maps: Sequence[ShardMap], 
     )
 
 
-def _hydrates(spec: QuerySpec, read: Sequence[tuple[EntityType[Any], Sequence[Branch]]]) -> bool:
+def _hydrates(spec: QuerySpec, read: Sequence[tuple[EntityType[Any], QuerySpec, Sequence[Branch]]]) -> bool:
     """Whether whole records are read from the table: if the query says so, or has to."""
-    upgraded = any(_is_upgraded_in_parts(entity, branches) for entity, branches in read)
-    if any(part.properties is not None for part in spec.parts):
+    upgraded = any(_is_upgraded_in_parts(entity, branches) for entity, _, branches in read)
+    if any(part.properties is not None for _, part, _ in read):
         if spec.hydrate:
             raise InputError("properties and hydrate exclude one another", where="hydrate", fix="give one")
         if upgraded:
@@ -290,7 +291,8 @@ def _branches_of(
     """The branches of one entity, each with the reason for its index."""
     for number, asked in enumerate(spec.branches or (BranchSpec(spec.conditions, spec.index),)):
         place = "" if spec.branches is None else f"branches[{number}]."
-        filters = ((spec.filter, "filter"), (asked.filter, f"{place}filter"))
+        named = ((spec.filter, "filter"), (asked.filter, f"{place}filter"))
+        filters = [(each, where) for each, where in named if each is not None]
         for conditions in expanded(asked.conditions):
             found = normalized(entity, conditions, place)
             view, matched, reason = choose(entity, found, asked.index, consistent=consistent, place=place)
@@ -299,7 +301,7 @@ def _branches_of(
                 view=view,
                 conditions=found,
                 matched=matched,
-                filter=compile_filter(entity, view, [(each, where) for each, where in filters if each is not None]),
+                filter=compile_filter(entity, view, filters) if filters else NO_FILTER,
                 element_delimiter=schema.key_format.element_delimiter,
                 place=place.removesuffix("."),
             )
@@ -415,7 +417,8 @@ def _fingerprint(schema: Schema, spec: QuerySpec, parts: Sequence[EntityPlan], *
 
 
 def _filter_parts(branch: Branch) -> tuple[Any, Any]:
-    return signature(branch.filter.by_table), signature(branch.filter.here)
+    whole = branch.filter
+    return (None, None) if whole is NO_FILTER else (signature(whole.by_table), signature(whole.here))
 
 
 def _condition_parts(conditions: Conditions) -> list[list[Any]]:

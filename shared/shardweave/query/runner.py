@@ -260,9 +260,10 @@ class QueryRunner:
         walk = PageReader(plan, begins, self._fanout, keeper(plan, now / 1000), bounds, records, whole)
         try:
             walked = walk.page(plan.limit)
-            first = walk.first(walked)
+            first = None if spec.cursor is None else walk.first(walked)
             items, walked = _answered(walk, walked, [records.of(item) for _, item, _ in walked.records], room)
-            following = advanced(plan, state, walked.reached, {lane.lane.number for lane in walk.failed})
+            failed = walk.failed
+            following = advanced(plan, state, walked.reached, {lane.lane.number for lane in failed})
         except (LaneFailed, DeadlineTooShort, TooManyLaggingLanes) as error:
             nothing = PageRead((), None, "time" if isinstance(error, DeadlineTooShort) else "")
             self._observe(plan, _stats(plan, walk, nothing, (self.monotonic() - begun) * 1000))
@@ -272,9 +273,9 @@ class QueryRunner:
         page = Page(
             items=tuple(items),
             cursor=self._token(plan, following),
-            complete=not walked.cut_by and not walk.failed,
+            complete=not walked.cut_by and not failed,
             index=plan.branches[0].view.index,
-            failed=tuple(plan.name(lane.lane) for lane in walk.failed),
+            failed=tuple(plan.name(lane.lane) for lane in failed),
             late=_late(plan, state, walked.records),
             unreadable=walked.unreadable if spec.reports_unreadable else walked.refused,
             stats=stats,
@@ -349,9 +350,10 @@ def _stats(plan: Plan, walk: PageReader, walked: PageRead, milliseconds: float) 
     returned: dict[int, int] = {}
     for _, _, state in walked.records:
         returned[state.lane.number] = returned.get(state.lane.number, 0) + 1
+    read = [state for state in walk.states if state.requests]
     reports = tuple(
         LaneReport(
-            lane=plan.title(state.lane),
+            lane=title,
             requests=state.requests,
             scanned=state.scanned,
             returned=returned.get(state.lane.number, 0),
@@ -359,8 +361,7 @@ def _stats(plan: Plan, walk: PageReader, walked: PageRead, milliseconds: float) 
             milliseconds=state.milliseconds,
             failure=None if state.failure is None else state.failure.code,
         )
-        for state in walk.states
-        if state.requests
+        for state, title in zip(read, plan.titles(state.lane for state in read), strict=True)
     )
     return QueryStats(
         lanes=len(reports),

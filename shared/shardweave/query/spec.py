@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
@@ -130,7 +131,7 @@ class QuerySpec:
         """Whether an explanation may show where lanes resume."""
         return all(each.visibility is None for each in self.parts)
 
-    @property
+    @cached_property
     def reports_unreadable(self) -> bool:
         """Whether unreadable records are reported: those of all entities, or none."""
         return all(each.tells_unreadable for each in self.parts)

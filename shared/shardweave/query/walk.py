@@ -99,6 +99,7 @@ class PageReader:
         self._whole = whole
         self._unreadable: list[Unreadable] = []
         self._descending = plan.descending
+        self._sort_values = [branch.sort_values() for branch in plan.branches]
         self._projections = [plan.parts[branch.part].projection(branch) for branch in plan.branches]
         self.states: list[LaneState] = []
         self._stages: list[list[LaneState]] = [[] for _ in range(plan.stages)]
@@ -143,7 +144,7 @@ class PageReader:
                 return self._cut_at_the_unread(given, number, wanted)
             seen, fitting = read
             final = seen.final[:wanted]
-            crowded = self._cut_at_the_unreadable(given, number, self._final(number), fitting)
+            crowded = self._cut_at_the_unreadable(given, number, None, fitting)
             if crowded is not None:
                 return crowded
             if fitting < len(final):
@@ -177,18 +178,18 @@ class PageReader:
                     return None
                 if not all(self._whole.is_given(item) for _, item, _ in final):
                     continue
-            fitting, refused = self._fitting(given, final), self._records.refused
+            fitting, refused = self._fitting(given, final), len(self._records.refused)
             self._records.make(final[:fitting])
-            if self._records.refused == refused:
+            if len(self._records.refused) == refused:
                 return seen, fitting
 
     def _made(self, given: Sequence[Record], read: Sequence[Record], wanted: int) -> tuple[list[Record], int]:
         """The records, of some, that belong to the page, and how many of the first of them fit; these are converted."""
         while True:
             following = [record for record in read if self._is_given(record[1])]
-            fitting, refused = min(wanted, self._fitting(given, following)), self._records.refused
+            fitting, refused = min(wanted, self._fitting(given, following)), len(self._records.refused)
             self._records.make(following[:fitting])
-            if self._records.refused == refused:
+            if len(self._records.refused) == refused:
                 return following, fitting
 
     def _is_given(self, item: Item) -> bool:
@@ -213,14 +214,14 @@ class PageReader:
         return found
 
     def _cut_at_the_unreadable(
-        self, given: Sequence[Record], number: int, read: Sequence[Record], fitting: int
+        self, given: Sequence[Record], number: int, read: Sequence[Record] | None, fitting: int
     ) -> PageRead | None:
-        """The page cut after the last unreadable record that it may report, of those `read` in the stage; None if the
-        page ends before that, after `fitting` records."""
-        if not self._records.tells or self._records.refused < MAX_UNREADABLE:
+        """The page cut after the last unreadable record that it may report, of those `read` in the stage, or of the
+        final ones; None if the page ends before that, after `fitting` records."""
+        if not self._records.tells or len(self._records.refused) < MAX_UNREADABLE:
             return None
         told, following = len(self._unreadable), list[Record]()
-        for record in read:
+        for record in self._final(number) if read is None else read:
             if self._records.unreadable(record[1]) is not None:
                 told += 1
                 if told == MAX_UNREADABLE:
@@ -407,8 +408,8 @@ class PageReader:
         kept = [item for item in answer.items if self._is_kept(state, item)]
         state.kept += len(kept)
         lane = state.lane
-        values = self._plan.branches[lane.rank].sort_values(kept)
-        state.records += [((value, lane.hash_value, lane.rank), item) for value, item in zip(values, kept, strict=True)]
+        sort_value = self._sort_values[lane.rank]
+        state.records += [((sort_value(item), lane.hash_value, lane.rank), item) for item in kept]
 
     def _is_kept(self, state: LaneState, item: Item) -> bool:
         try:
@@ -419,7 +420,7 @@ class PageReader:
 
     def _order(self, state: LaneState, item: Item) -> Order:
         lane = state.lane
-        return self._plan.branches[lane.rank].sort_value(item), lane.hash_value, lane.rank
+        return self._sort_values[lane.rank](item), lane.hash_value, lane.rank
 
 
 def keeper(plan: Plan, now_seconds: float) -> Callable[[LaneState, Item], bool]:

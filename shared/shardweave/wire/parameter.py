@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 
@@ -18,7 +19,7 @@ class Parameter:
     default: Any = None
     required: bool = False
 
-    @property
+    @cached_property
     def default_text(self) -> str | None:
         """The default as it is written in a query string."""
         return self.default if self.default is None or isinstance(self.default, str) else json.dumps(self.default)

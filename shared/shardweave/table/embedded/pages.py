@@ -82,7 +82,7 @@ def _page(schema: SqliteLayout, reader: sqlite3.Connection, operation: Query | S
     count = scanned = total = 0
     last: bytes | None = None
     decoding = condition is not None or not operation.count_only or not whole
-    waits = index.layout is not None and waiting.follow(schema, reader, index)
+    waits = schema.wait > 0 and index.layout is not None and waiting.follow(schema, reader, index)
     if waits:
         rows = reader.execute(seek.merged_sql(), seek.operands * 2)
     else:

@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -162,7 +163,7 @@ class EmbeddedTable:
         # A read of an index looks first what waits.
         reads_twice = self._schema.wait and isinstance(operation, (Query, Scan)) and operation.index is not None
         lend = self._connections.snapshot if reads_twice else self._connections.read
-        return lend(lambda reader: execute(self._schema, reader, operation))
+        return lend(partial(execute, self._schema, operation=operation))
 
     def _read_snapshot(self, operation: TransactGet, guard: Guard | None) -> TransactGetAnswer:
         _call(guard)
