@@ -171,7 +171,8 @@ class Api:
 def _observation(method: str, status: int, milliseconds: float, exchange: Exchange) -> Observation:
     said, ended = exchange.audit, (status, exchange.problem, exchange.request_id)
     beside = () if said is None else tuple(said.of_beside(each).document(*ended) for each in exchange.beside)
-    met = {identity_of(each): each for each in (*exchange.noticed.values(), *unreadable_in(exchange.failure))}
+    raised = () if exchange.failure is None else unreadable_in(exchange.failure)
+    met = {identity_of(each): each for each in (*exchange.noticed.values(), *raised)}
     for each in exchange.unreadable:
         met.pop(identity_of(each), None)
     noticed = tuple(met.values())

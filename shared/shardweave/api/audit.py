@@ -62,7 +62,7 @@ def audit_entry(operation: Operation, call: Call, response: Response | None) -> 
     if response is not None and response.quiet:
         return None
     names = _names(operation, call, response)
-    keys = tuple(key_hash(name) for name in names)
+    keys = tuple(map(key_hash, names))
     return AuditEntry(call.caller.principal, operation.name, operation.path, operation.tag, keys)
 
 
@@ -78,4 +78,4 @@ def _names(operation: Operation, call: Call, response: Response | None) -> Itera
 
 def _name(place: str) -> str:
     """The name of the record with a path."""
-    return "/".join(key_of_part(unquote(part)) for part in place.removeprefix(ROOT).split("/"))
+    return "/".join(map(key_of_part, map(unquote, place.removeprefix(ROOT).split("/"))))

@@ -137,7 +137,9 @@ def _handler(
     def handle(**keys: str) -> RouterResponse[str]:
         event, exchange = router.current_event, router.context[EXCHANGE]
         exchange.route = operation.path
-        caller = caller_of(event.raw_event).acting_for(claims)
+        caller = caller_of(event.raw_event)
+        if claims:
+            caller = caller.acting_for(claims)
         who = Call(
             path=_path_values(operation, {name: key_of_part(unseal(key)) for name, key in keys.items()}, caller),
             time_left_ms=exchange.time_left_ms,
@@ -147,11 +149,11 @@ def _handler(
         exchange.beside = who.beside
         if audited:
             exchange.audit = audit_entry(operation, who, None)
-        posts = bool(keys) and event.path in posted
+        raw, posts = event.raw_query_string, bool(keys) and event.path in posted
         with nullcontext() if limit is None else limit.spending(who.caller), noticing() as exchange.noticed:
             call = replace(
                 who,
-                query=_checked_query(operation, decode_query(event.raw_query_string), posts=posts),
+                query=_checked_query(operation, decode_query(raw) if raw else (), posts=posts),
                 document={} if operation.body is None else read_document(event, operation.body, max_body_bytes),
                 headers=_headers(operation, event.headers),
             )

@@ -49,7 +49,7 @@ class EntityKeys:
         self.format = design.key_format
         self.prefix = design.token + design.key_format.shard_delimiter
         self._is_head = re.compile(re.escape(self.prefix) + SUFFIX).fullmatch
-        self._keeps_plain_text = design.key_format.ordered and not design.key_format.raw_values
+        self._writes_codecs = self.format.ordered and not (self.format.raw_values or self.format.raw_timestamps)
         hashed_sharded = [Generated(design.hash_name, design.partition, sharded=True)] if design.partition else []
         self._sharded = hashed_sharded + [each for each in design.generated if each.sharded]
         self._unsharded = [each for each in design.generated if not each.sharded]
@@ -142,9 +142,13 @@ class EntityKeys:
 
     def encode(self, element: Element, value: Value) -> str:
         """The text of an element's value."""
-        if self._keeps_plain_text and type(element.codec) is StringCodec and type(value) is str and _is_plain(value):
-            return value
+        codec = element.codec
         try:
+            if self._writes_codecs:
+                if codec.safe:
+                    return codec.encode(value)
+                if type(codec) is StringCodec and type(value) is str and _is_plain(value):
+                    return value
             return self.format.encode(element.codec, value)
         except ValueRefused as error:
             raise _placed(error, element.name) from None

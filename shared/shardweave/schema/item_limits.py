@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ..errors import KeyTooLong, RecordTooLarge, ValueRefused
 from ..keys.key_format import KeyFormat
-from ..table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, to_attribute_value, value_bytes
+from ..table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, to_attribute_value, value_bytes
 from .property import Property
 
 
@@ -35,7 +35,18 @@ def check_raw_keys(properties: Iterable[Property], key_format: KeyFormat, item: 
 def check_size(item: Item, reserve: int) -> None:
     """Check that an item can be stored and leaves `reserve` bytes. Raises ValueRefused or RecordTooLarge naming the
     attribute."""
-    size, limit = sum(_checked_bytes(name, value) for name, value in item.items()), MAX_ITEM_BYTES - reserve
+    limit = MAX_ITEM_BYTES - reserve
+    size = sum(map(len, item))
+    for name, value in item.items():
+        if type(value) is str and value.isascii():
+            size += len(value)
+            continue
+        try:
+            to_attribute_value(value)
+        except ValueRefused as error:
+            error.where = error.where or name
+            raise
+        size += value_bytes(value)
     if size > limit:
         largest = max(item, key=lambda name: value_bytes(item[name]))
         message = (
@@ -43,15 +54,3 @@ def check_size(item: Item, reserve: int) -> None:
             f" ({reserve} bytes of 400 KB are kept free for a move to more shards)"
         )
         raise RecordTooLarge(message, where=largest, fix="shorten it; it is the largest")
-
-
-def _checked_bytes(name: str, value: Value) -> int:
-    """The size of an attribute that can be stored. Raises ValueRefused naming it."""
-    if type(value) is str and value.isascii():
-        return len(name) + len(value)
-    try:
-        to_attribute_value(value)
-    except ValueRefused as error:
-        error.where = error.where or name
-        raise
-    return len(name) + value_bytes(value)

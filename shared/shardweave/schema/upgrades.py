@@ -19,6 +19,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..table.values import Item, to_attribute_value
@@ -53,7 +54,7 @@ class Upgrades:
         """The current version."""
         return len(self.functions) + 1
 
-    @property
+    @cached_property
     def stamp(self) -> dict[str, int]:
         """What is stored of the version."""
         return {VERSION: self.version} if self.functions else {}

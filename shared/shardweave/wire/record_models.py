@@ -107,7 +107,7 @@ class RecordModels:
         `form` is `write` (the default) or `put`. Raises ValidationFailed, InvalidShardKey, and ValueRefused when the
         key is another record's."""
         form = form or self.write
-        named = self.keys.named(document)
+        named = None if self.entity.origin is None else self.keys.named(document)
         if named is None:
             return self._checked(form, document)
         values = self._checked(form, {**to_jsonable_python(named), **document})

@@ -10,9 +10,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from ...errors import InvalidRequest
 from ..values import Item
-from .ordering import KeyColumn, place_bytes, tie_bytes
+from .ordering import place_bytes, possible_keys, tie_bytes
 from .sqlite_layout import KeyIndex, SqliteLayout
 
 NO_TIE = b""
@@ -24,22 +23,16 @@ _INSERT = "INSERT INTO entries VALUES (?, ?, ?, ?)"
 _DELETE = "DELETE FROM entries WHERE place = ? AND range = ? AND tie = ?"
 
 
-def key_entry(schema: SqliteLayout, hash_key: bytes, range_key: bytes) -> Entry:
-    """The entry of a table's key."""
-    return schema.table.number + place_bytes(hash_key), range_key, NO_TIE
-
-
-def check_columns(columns: Iterable[KeyColumn], item: Item) -> None:
-    """Refuse an item whose keys of indexes are invalid. Raises InvalidRequest, ValueRefused."""
-    for column in columns:
-        if column.attribute in item:
-            column.encode(item[column.attribute])
-
-
 def secondary_entries(schema: SqliteLayout, item: Item, indexes: Sequence[KeyIndex] | None = None) -> list[Entry]:
     """The item's entries in the secondary indexes. A value that can't be a key, which an item that is older than its
     index may have, keeps the item out of the index."""
-    keys = [_encoded(column, item) for column in schema.columns]
+    return entries_of(schema, possible_keys(schema.columns, item), indexes)
+
+
+def entries_of(
+    schema: SqliteLayout, keys: Sequence[bytes | None], indexes: Sequence[KeyIndex] | None = None
+) -> list[Entry]:
+    """The entries in the secondary indexes of an item with these keys, one of each of the layout's columns."""
     hash_key, range_key = keys[0], keys[1]
     assert hash_key is not None
     assert range_key is not None
@@ -75,13 +68,3 @@ def delete_index(writer: sqlite3.Connection, number: int) -> None:
 def index_bounds(number: bytes) -> tuple[bytes, bytes]:
     """The places of an index: from the first, up to but without the second."""
     return number, (int.from_bytes(number, "big") + 1).to_bytes(len(number), "big")
-
-
-def _encoded(column: KeyColumn, item: Item) -> bytes | None:
-    value = item.get(column.attribute)
-    if value is None:
-        return None
-    try:
-        return column.encode(value)
-    except InvalidRequest:
-        return None

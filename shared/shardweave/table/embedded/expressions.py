@@ -20,12 +20,12 @@ def check_condition(condition: Condition) -> None:
     wrong with a node by itself."""
     if not all(condition.attributes()):
         raise InvalidRequest("A condition names no attribute.", fix="name the attribute")
-    operators = size = 0
-    for node in nodes_of(condition):
+    nodes = tuple(nodes_of(condition))
+    for node in nodes:
         node.check()
-        operands = operands_of(node)
-        operators += max(1, len(operands))
-        size += sum(map(value_bytes, operands))
+    operands = [operands_of(node) for node in nodes]
+    operators = sum(max(1, len(each)) for each in operands)
+    size = sum(value_bytes(value) for each in operands for value in each)
     if operators > MAX_OPERATORS:
         raise InvalidRequest(f"The condition has {operators} operators.", fix=f"keep it within {MAX_OPERATORS}")
     if size > MAX_OPERAND_BYTES:

@@ -9,6 +9,7 @@ long hash key is represented by a digest (`place_bytes`), since it is only ever 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import blake2b
@@ -16,7 +17,7 @@ from typing import Literal
 
 from ...errors import InvalidRequest
 from ..layout import KeyType
-from ..values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Value, number_text, to_attribute_value
+from ..values import MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES, Item, Value, number_text, to_attribute_value
 
 PLACE_BYTES = 4
 _DIGEST_BYTES = 12
@@ -64,6 +65,23 @@ class KeyColumn:
             message = f"The {self.role} key is {size}."
             raise InvalidRequest(message, where=self.attribute, fix=f"give it 1 to {limit:,} bytes")
         return ordered
+
+
+def checked_keys(columns: Iterable[KeyColumn], item: Item) -> list[bytes | None]:
+    """The bytes of each column, None for one that the item lacks. Raises InvalidRequest, ValueRefused."""
+    return [column.encode(item[column.attribute]) if column.attribute in item else None for column in columns]
+
+
+def possible_keys(columns: Iterable[KeyColumn], item: Item) -> list[bytes | None]:
+    """As `checked_keys`, None also for a value that can't be a key."""
+    keys: list[bytes | None] = []
+    for column in columns:
+        value = item.get(column.attribute)
+        try:
+            keys.append(None if value is None else column.encode(value))
+        except InvalidRequest:
+            keys.append(None)
+    return keys
 
 
 def number_bytes(value: int | Decimal) -> bytes:

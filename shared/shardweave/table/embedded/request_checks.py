@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from ...errors import InvalidRequest, RecordTooLarge
 from ..values import MAX_ITEM_BYTES, Item, Value
-from .entries import Entry, key_entry
+from .entries import NO_TIE, Entry
 from .item_blobs import normal_form, normal_value
-from .ordering import tie_bytes
+from .ordering import place_bytes, tie_bytes
 from .sqlite_layout import KeyIndex, SqliteLayout
 
 
@@ -93,4 +93,4 @@ def _place(schema: SqliteLayout, item: Item) -> Place:
     hash_value, range_value = item[hash_column.attribute], item[range_column.attribute]
     hash_key, range_key = hash_column.encode(hash_value), range_column.encode(range_value)
     key = {hash_column.attribute: hash_value, range_column.attribute: range_value}
-    return Place(key, hash_key, range_key, key_entry(schema, hash_key, range_key))
+    return Place(key, hash_key, range_key, (schema.table.number + place_bytes(hash_key), range_key, NO_TIE))

@@ -212,7 +212,8 @@ class EmbeddedTable:
                     "Another process has changed the layout of the table's file.",
                     fix="open the table again, with the same layout in every process",
                 )
-            _call(guard)
+            if guard is not None:
+                guard()
             return work(writer)
 
         self._wrote = True

@@ -11,6 +11,7 @@ Cost: a seek, a row with its entries, and a row of the log. A new item's entries
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import ConditionFailed, InvalidRequest
@@ -30,7 +31,7 @@ from . import change_log, entries, waiting
 from .capacity import index_units, write_units
 from .expressions import check_condition
 from .item_blobs import decode, encode
-from .ordering import KeyColumn
+from .ordering import KeyColumn, checked_keys
 from .request_checks import Place, check_count, check_distinct, check_item, check_key
 from .sqlite_layout import SqliteLayout
 from .updates import UpdatePlan, apply_update, check_update
@@ -49,7 +50,7 @@ Action = PutItem | UpdateItem | DeleteItem | ConditionCheck
 @dataclass(frozen=True)
 class WritePlan:
     """A checked write: a whole `item` (a put), an `update`, or neither (a delete, or a check, which is `passive`).
-    `size` and `image` are the item's."""
+    `size`, `image` and `keys` are the item's."""
 
     place: Place
     condition: Condition | None
@@ -57,6 +58,7 @@ class WritePlan:
     item: dict[str, Value] | None = None
     size: int = 0
     image: bytes | None = None
+    keys: Sequence[bytes | None] = ()
     update: UpdatePlan | None = None
     passive: bool = False
 
@@ -74,7 +76,7 @@ class Stored:
 @dataclass(frozen=True)
 class Decision:
     """The effect of a write: from `old` to `new`, where None means that there is no item. `moves`: whether keys of
-    indexes change."""
+    indexes change. `keys` are those of a new item, one of each of the layout's columns."""
 
     place: Place
     old: Stored | None
@@ -82,6 +84,7 @@ class Decision:
     new_size: int = 0
     image: bytes | None = None
     moves: bool = True
+    keys: Sequence[bytes | None] = ()
 
     @property
     def changes_nothing(self) -> bool:
@@ -100,8 +103,8 @@ def plan(schema: SqliteLayout, action: Action) -> WritePlan:
         check_condition(condition)
     if isinstance(action, PutItem):
         place, item, size = check_item(schema, action.item)
-        entries.check_columns(schema.columns[2:], item)
-        return WritePlan(place, condition, on_failure, item, size, encode(item))
+        keys = [place.hash, place.range, *checked_keys(schema.columns[2:], item)]
+        return WritePlan(place, condition, on_failure, item, size, encode(item), keys)
     place = check_key(schema, action.key)
     if isinstance(action, UpdateItem):
         return WritePlan(place, condition, on_failure, update=check_update(schema, action))
@@ -121,12 +124,14 @@ def decide(schema: SqliteLayout, connection: sqlite3.Connection, write: WritePla
     if write.update is not None:
         new, size = apply_update(write.update, write.place.key if old is None else old.item)
         changed = schema.columns[2:] if old is None else _changed(schema, old.item, new)
-        entries.check_columns(changed, new)
-        return Decision(write.place, old, new, size, encode(new), bool(changed))
+        keys = checked_keys(changed, new)
+        if old is None:
+            keys = [write.place.hash, write.place.range, *keys]
+        return Decision(write.place, old, new, size, encode(new), bool(changed), keys)
     if write.item is None:
         return Decision(write.place, old, None)
     moves = old is None or bool(_changed(schema, old.item, write.item))
-    return Decision(write.place, old, write.item, write.size, write.image, moves)
+    return Decision(write.place, old, write.item, write.size, write.image, moves, write.keys)
 
 
 def store(
@@ -148,8 +153,9 @@ def store(
 def units(schema: SqliteLayout, decision: Decision, *, transactional: bool = False) -> float:
     """The units of a decision."""
     old, old_size = (None, 0) if decision.old is None else (decision.old.item, decision.old.size)
+    changes_nothing = decision.changes_nothing
     table = write_units(max(old_size, decision.new_size)) * (2 if transactional else 1)
-    if decision.changes_nothing:
+    if changes_nothing:
         return table
     return table + index_units(schema, old, old_size, decision.new, decision.new_size)
 
@@ -215,7 +221,7 @@ def _insert(schema: SqliteLayout, writer: sqlite3.Connection, decision: Decision
     values = decision.new_size, schema.ttl(new), decision.image
     if not schema.wait:
         row = writer.execute(_INSERT, (None, *values)).lastrowid
-        entries.insert(writer, row, [decision.place.entry, *entries.secondary_entries(schema, new)])
+        entries.insert(writer, row, [decision.place.entry, *entries.entries_of(schema, decision.keys)])
         return
     through, last = waiting.state(writer)
     writer.execute(_INSERT, (last + 1, *values))
