@@ -14,7 +14,7 @@ from shardweave.errors import ShardweaveError
 from shardweave.service.build import deployed_schema
 from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.lambda_stream import encode_change
-from shardweave.table.operations import StreamRecord
+from shardweave.table.stream_operations import StreamRecord
 from tests.infra.stream_mapping import Record, StreamMapping, sequence_of
 from tests.unit.lambda_context import Context
 

@@ -8,16 +8,8 @@ from typing import Any
 
 from shardweave.table import Table
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
-from shardweave.table.operations import (
-    BatchWrite,
-    GetItem,
-    PageAnswer,
-    Query,
-    Scan,
-    StreamRead,
-    StreamRecord,
-    StreamShards,
-)
+from shardweave.table.operations import BatchWrite, GetItem, PageAnswer, Query, Scan
+from shardweave.table.stream_operations import StreamRead, StreamRecord, StreamShards
 from shardweave.table.values import Item
 
 OpenTable = Callable[[TableLayout], Table]

@@ -17,7 +17,8 @@ from shardweave.reshard.work_items import WorkItem
 from shardweave.schema.entity_type import EntityType
 from shardweave.service.build import Service, Settings, build, reshard_driver
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import PutItem, StreamRead, StreamRecord, StreamShards
+from shardweave.table.operations import PutItem
+from shardweave.table.stream_operations import StreamRead, StreamRecord, StreamShards
 from tests.unit.api_world import CURSOR_KEYS, Client, Clock, json_of, problem_of
 
 WAITS = Waits(1000, 400, 500, clocks_ms=200, cursor_life_ms=5000, quiet_ms=500, recheck_ms=())

@@ -42,7 +42,8 @@ from shardweave.table.fault_injection import (
     Seeded,
     Throttle,
 )
-from shardweave.table.operations import BatchGet, GetItem, PutItem, StreamRead, StreamShards
+from shardweave.table.operations import BatchGet, GetItem, PutItem
+from shardweave.table.stream_operations import StreamRead, StreamShards
 from tests.unit.store_world import FIRST_BUMP, SECOND_BUMP, Address, Note, Person, World, is_consistent
 
 Write = Callable[[World], object]

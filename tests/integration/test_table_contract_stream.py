@@ -14,11 +14,10 @@ from shardweave.table.operations import (
     DeleteItem,
     Describe,
     PutItem,
-    StreamRead,
-    StreamShards,
     TransactWrite,
     UpdateItem,
 )
+from shardweave.table.stream_operations import StreamRead, StreamShards
 from tests.integration.table_contract import (
     LAYOUT,
     OpenTable,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shardweave.errors import StreamTrimmed, TableNotFound
-from shardweave.table.operations import StreamRead, StreamShard, StreamShards
+from shardweave.table.stream_operations import StreamRead, StreamShard, StreamShards
 from tests.integration.scripted_server import Reply, Script, ScriptedServer, error
 
 KEY = {"hashKey": "h", "rangeKey": "r"}

@@ -102,10 +102,7 @@ CIRCLES = (
     {"services.order_tracking", "services._samples.orders"},
     {"services._samples.users", "services.user_service"},
     {"shardweave.schema.entity_manager", "shardweave.schema.schema"},
-    {"shardweave.keys.compiled_keys", "shardweave.keys.entity_keys"},
     {"shardweave.keys.shard_key.external", "shardweave.keys.shard_key.key"},
-    {"shardweave.table.dynamodb", "shardweave.table.dynamodb.creation"},
-    {"shardweave.table.operations", "shardweave.table.request_parts"},
 )
 """Pairs of modules that need each other: one of the two imports the other only for its types, or when it is called."""
 

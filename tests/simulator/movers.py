@@ -21,7 +21,7 @@ from shardweave.reshard.leased_maps import LeasedMaps
 from shardweave.reshard.mover import Mover
 from shardweave.reshard.phases import Phase, ReshardState, ReshardStep, aborted, map_in_force, started
 from shardweave.reshard.timings import Pace
-from shardweave.table.operations import StreamRecord
+from shardweave.table.stream_operations import StreamRecord
 from tests.simulator.client import Connection, Weather
 from tests.simulator.clients import World
 from tests.simulator.scheduler import START_MS, Process

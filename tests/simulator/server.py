@@ -44,7 +44,6 @@ from shardweave.table.operations import (
     PutItem,
     Query,
     Scan,
-    StreamRecord,
     TransactAnswer,
     TransactGet,
     TransactGetAnswer,
@@ -52,6 +51,7 @@ from shardweave.table.operations import (
     UpdateItem,
     WriteAnswer,
 )
+from shardweave.table.stream_operations import StreamRecord
 from shardweave.table.values import Item
 from tests.simulator.scheduler import Simulation
 

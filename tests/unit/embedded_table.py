@@ -8,7 +8,8 @@ from typing import Any
 
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
-from shardweave.table.operations import PutItem, StreamRead, StreamRecord, TransactWrite, UpdateItem
+from shardweave.table.operations import PutItem, TransactWrite, UpdateItem
+from shardweave.table.stream_operations import StreamRead, StreamRecord
 from shardweave.table.values import Item
 
 LAYOUT = TableLayout(

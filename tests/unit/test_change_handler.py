@@ -8,7 +8,7 @@ from shardweave.reshard.change_handler import UNKNOWN, ChangeCounts, Traffic
 from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
-from shardweave.table.operations import StreamRecord
+from shardweave.table.stream_operations import StreamRecord
 
 
 class Order(Entity, token="order", partition="customer", shard_bumps=[ShardBump(0, char_bits=1, chars=1)]):

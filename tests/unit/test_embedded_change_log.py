@@ -16,18 +16,8 @@ from shardweave.errors import InvalidRequest, StreamTrimmed
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.embedded.change_log import MAX_RECORDS, RETENTION_SECONDS, trim
 from shardweave.table.embedded.expiry import EXPIRE_ROWS
-from shardweave.table.operations import (
-    BatchWrite,
-    DeleteItem,
-    GetItem,
-    PutItem,
-    Query,
-    Scan,
-    StreamPage,
-    StreamRead,
-    StreamShards,
-    UpdateItem,
-)
+from shardweave.table.operations import BatchWrite, DeleteItem, GetItem, PutItem, Query, Scan, UpdateItem
+from shardweave.table.stream_operations import StreamPage, StreamRead, StreamShards
 from tests.unit.embedded_table import LAYOUT, SHARD, Clock, changes, item, key
 
 DAY, HOUR = RETENTION_SECONDS, 3600.0

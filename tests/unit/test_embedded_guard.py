@@ -22,12 +22,11 @@ from shardweave.table.operations import (
     PutItem,
     Query,
     Scan,
-    StreamRead,
-    StreamShards,
     TransactGet,
     TransactWrite,
     UpdateItem,
 )
+from shardweave.table.stream_operations import StreamRead, StreamShards
 from tests.unit.embedded_table import LAYOUT, SHARD, changes, item, key
 
 WRITES: dict[str, Operation[Any]] = {

@@ -15,7 +15,8 @@ from shardweave.keys.sharding import ShardBump, ShardMap
 from shardweave.reshard.load.counters import Load, LoadCounter
 from shardweave.service.build import Service, Settings, build
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Scan, StreamRecord
+from shardweave.table.operations import Scan
+from shardweave.table.stream_operations import StreamRecord
 from tests.unit.api_world import CURSOR_KEYS
 
 OPERATOR = {"iam": {"userArn": "arn:aws:iam::1:user/op"}}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shardweave.errors import MalformedRequest
 from shardweave.table.lambda_stream import decode_change, encode_change
-from shardweave.table.operations import StreamRecord
+from shardweave.table.stream_operations import StreamRecord
 
 TOLD = {
     "eventID": "e1",

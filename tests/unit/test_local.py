@@ -23,7 +23,8 @@ from shardweave.local.serve import is_empty
 from shardweave.local.server import address_of, listen
 from shardweave.service.build import Settings, build
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import Scan, StreamRecord
+from shardweave.table.operations import Scan
+from shardweave.table.stream_operations import StreamRecord
 from tests.unit.api_world import CURSOR_KEYS, Client, json_of, user_service
 
 DAY = dt.date(2024, 10, 27)

@@ -8,7 +8,7 @@ from pathlib import Path
 from shardweave.local.background import Background, Stopping, pause
 from shardweave.reshard.change_handler import Traffic
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import StreamRecord
+from shardweave.table.stream_operations import StreamRecord
 from tests.unit.store_world import SCHEMA
 
 LONG_SECONDS = 600.0

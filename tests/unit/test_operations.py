@@ -22,13 +22,12 @@ from shardweave.table.operations import (
     PutItem,
     Query,
     Scan,
-    StreamRead,
-    StreamShards,
     TransactGet,
     TransactWrite,
     UpdateItem,
     key_of,
 )
+from shardweave.table.stream_operations import StreamRead, StreamShards
 
 KEY = {"hashKey": "h", "rangeKey": "r"}
 TYPED_KEY = {"hashKey": {"S": "h"}, "rangeKey": {"S": "r"}}

@@ -26,16 +26,8 @@ from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.fault_injection import Call, Script, SimulatedTable
-from shardweave.table.operations import (
-    DeleteItem,
-    GetItem,
-    Operation,
-    PutItem,
-    Query,
-    StreamRead,
-    StreamShards,
-    UpdateItem,
-)
+from shardweave.table.operations import DeleteItem, GetItem, Operation, PutItem, Query, UpdateItem
+from shardweave.table.stream_operations import StreamRead, StreamShards
 from shardweave.values.codecs import Timestamp
 
 MINUTE_MS = 60_000

@@ -24,7 +24,8 @@ from shardweave.schema.property_options import timestamp_property, unique_proper
 from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
-from shardweave.table.operations import PutItem, Scan, StreamRead, StreamShards
+from shardweave.table.operations import PutItem, Scan
+from shardweave.table.stream_operations import StreamRead, StreamShards
 from shardweave.values.codecs import Timestamp
 
 MINUTE_MS = 60_000

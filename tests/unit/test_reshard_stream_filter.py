@@ -15,7 +15,7 @@ from shardweave.schema.entity import Entity, nanoid
 from shardweave.schema.entity_type import MARK
 from shardweave.schema.property_options import timestamp_property, unique_property
 from shardweave.schema.schema import Schema
-from shardweave.table.operations import StreamRecord
+from shardweave.table.stream_operations import StreamRecord
 from shardweave.values.codecs import Timestamp
 
 MINUTE = 60_000

@@ -8,6 +8,7 @@ here looks an account up, so the stack synthesizes without one.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -33,7 +34,6 @@ from .layer_packages import PlatformName
 from .manifest import faults, read_manifest, wave_faults
 from .stage_state import StageRecord
 from .table_units import TableUnits
-from .tags import tags_of
 from .target import Target, target_of
 from .waves import MOST_INDEXES, Wave, decode_waves
 
@@ -256,3 +256,24 @@ def _concurrency(choices: Choices) -> int | None:
             fix=f"use -c concurrency={choices.warm} or more, or a smaller -c warm",
         )
     return choices.concurrency
+
+
+MOST_TAGS = 40
+_NAME = re.compile(r"(?!aws:)[\w .:/+@-]{1,128}", re.ASCII | re.IGNORECASE)
+_VALUE = re.compile(r"[\w .:/=+@-]{0,256}", re.ASCII)
+_OWN = ("service", "stage")
+
+
+def tags_of(text: str) -> dict[str, str]:
+    """The tags of the choice, by name. Raises ConfigurationError."""
+    parts = [part.strip().partition("=") for part in text.split(",") if part.strip()]
+    found = {name: value for name, _, value in parts}
+    whole = all(equals and _NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, equals, value in parts)
+    if not whole or len(found) < len(parts) or len(found) > MOST_TAGS or any(name in found for name in _OWN):
+        raise ConfigurationError(
+            f"must be tags: each name=value, once, {MOST_TAGS} at most, of letters, digits, spaces and "
+            f"_.:/=+@-; {' and '.join(_OWN)} are set already, and names do not begin with aws:.",
+            where="context `tags`",
+            fix="use some like -c tags=team=orders,costCenter=4711",
+        )
+    return found

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..reshard.change_handler import ChangeHandler
 from ..table import Table
-from ..table.operations import StreamRecord
+from ..table.stream_operations import StreamRecord
 from .poller import Poller
 
 WAKE_SECONDS = 1.0

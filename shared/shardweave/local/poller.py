@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..errors import ConfigurationError, StreamPositionUnknown, StreamTrimmed
 from ..table import Table
-from ..table.operations import StreamPage, StreamRead, StreamRecord, StreamShards
+from ..table.stream_operations import StreamPage, StreamRead, StreamRecord, StreamShards
 
 Consumer = Callable[[tuple[StreamRecord, ...]], None]
 

@@ -112,7 +112,7 @@ class IndexExaminer:
         """The items of the table, or of an index, a page of several segments at a time."""
         starts: dict[int, Any] = dict.fromkeys(range(self.segments))
         read: Callable[[int], Any] = lambda number: self.asking.run(  # noqa: E731
-            Scan(number, self.segments, index, start_key=starts[number], consistent=index is None)
+            Scan(number, self.segments, index=index, start_key=starts[number], consistent=index is None)
         )
         while starts:
             numbers = list(starts)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from ..errors import LimitExceeded, ShardweaveError, UnsupportedQuery, ValueRefused
@@ -26,8 +27,8 @@ from ..keys.key_format import escape
 from ..schema.entity_type import EntityType, IndexView
 from ..schema.property import Property
 from ..table.operations import Interval
-from ..table.values import MAX_RANGE_KEY_BYTES, Value, to_attribute_value, value_bytes
-from .bounds import inward, place_of
+from ..table.values import MAX_RANGE_KEY_BYTES, Value, number, number_text, to_attribute_value, value_bytes
+from ..values.codecs import BinaryCodec, Codec, DecimalCodec, EnumCodec, IntegerCodec, NumberCodec
 from .intervals import WHOLE, equal_text, fill, intersection, prefix_text, text_between
 from .spec import Constraint, Equal, OneOf, Prefix, Range
 
@@ -299,3 +300,27 @@ def _text_range(keys: EntityKeys, element: Element, start: str, bounds: Range, *
 def _text(keys: EntityKeys, element: Element, constraint: Constraint) -> str:
     assert isinstance(constraint, Equal)
     return f"{element.name}{keys.format.value_delimiter}{keys.encode(element, constraint.value)}"
+
+
+_WIDE = Context(prec=80)
+
+
+def inward(codec: Codec, bound: Value, *, up: bool) -> Value:
+    """The nearest value of a codec that is not below a bound (`up`), or not above it. A bound that the codec can
+    encode, and None, are returned unchanged; for a bound beyond the last member of an Enum the result is None."""
+    if bound is None:
+        return None
+    if isinstance(codec, EnumCodec) and codec.by_value and bound not in codec.values:
+        inside = [value for value in codec.values if (value >= bound if up else value <= bound)]
+        return (inside[0] if up else inside[-1]) if inside else bound
+    places = codec.places if isinstance(codec, DecimalCodec) else 0
+    if isinstance(codec, (IntegerCodec, DecimalCodec)) and isinstance(bound, Decimal) and bound.adjusted() < 40:
+        unit = Decimal((0, (1,), -places))
+        rounded = bound.quantize(unit, ROUND_CEILING if up else ROUND_FLOOR, _WIDE)
+        return number(number_text(rounded))
+    return bound
+
+
+def place_of(codec: Codec, value: Value) -> Any:
+    """A value that sorts as the codec's values do."""
+    return value if isinstance(codec, (BinaryCodec, NumberCodec)) else codec.encode(value)

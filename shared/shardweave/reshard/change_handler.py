@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ..schema.schema import Schema
-from ..table.operations import StreamRecord
+from ..table.stream_operations import StreamRecord
 from ..table.values import item_bytes
 
 if TYPE_CHECKING:

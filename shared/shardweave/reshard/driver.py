@@ -22,7 +22,7 @@ from ..errors import ReshardUnreadable
 from ..schema.entity import now_ms
 from ..schema.entity_type import MARK, EntityType
 from ..schema.schema import Schema
-from ..table.operations import StreamRecord
+from ..table.stream_operations import StreamRecord
 from .change_handler import ChangeCounts, Traffic
 from .control import CONTROL, partition_key
 from .coordinator import Coordinator

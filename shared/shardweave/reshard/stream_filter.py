@@ -19,7 +19,7 @@ from typing import Any
 
 from ..schema.entity_type import MARK, REVISION, EntityType
 from ..schema.schema import Schema
-from ..table.operations import StreamRecord
+from ..table.stream_operations import StreamRecord
 from .phases import ReshardState, map_in_force
 from .work_items import Side, is_in, moving_generations
 

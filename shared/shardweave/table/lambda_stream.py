@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from ..errors import MalformedRequest, ValueRefused
-from .operations import StreamRecord
+from .stream_operations import StreamRecord
 from .values import AttributeValue, Item, from_attribute_values, to_attribute_values
 
 Json = Mapping[str, Any]

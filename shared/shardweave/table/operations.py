@@ -13,13 +13,12 @@ transaction TransactionCanceled with one reason for each action.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from .conditions import Condition, Names
 from .layout import IndexLayout
-from .request_parts import page_parts, projected, single_write, write_parts
 from .values import Item, Value, to_attribute_values
 
 R = TypeVar("R")
@@ -70,7 +69,7 @@ class GetItem(Operation[ItemAnswer]):
             "Key": to_attribute_values(self.key),
             "ConsistentRead": self.consistent,
             "ReturnConsumedCapacity": "TOTAL",
-            **projected(self.projection, names),
+            **_projected(self.projection, names),
         }
         return request | names.request_parts()
 
@@ -98,7 +97,7 @@ class BatchGet(Operation[BatchGetAnswer]):
         asked = {
             "Keys": [to_attribute_values(key) for key in self.keys],
             "ConsistentRead": self.consistent,
-            **projected(self.projection, names),
+            **_projected(self.projection, names),
         }
         return {"RequestItems": {table: asked | names.request_parts()}, "ReturnConsumedCapacity": "TOTAL"}
 
@@ -153,27 +152,46 @@ class PageAnswer:
     units: float = 0.0
 
 
-@dataclass(frozen=True)
-class Query(Operation[PageAnswer]):
-    """Read the items of one hash key in range-key order, at most `limit` (evaluated before `filter`) and 1 MB.
+@dataclass(frozen=True, kw_only=True)
+class _Page(Operation[PageAnswer]):
+    """What queries and scans have in common: they read at most `limit` items (counted before `filter`) and 1 MB.
 
     `index` is None for the table. `start_key` continues after that key, which need not name an item, but holds the
-    index's and the table's key attributes and fits the interval. `count_only` answers no items, whatever `projection`
-    says.
+    index's and the table's key attributes. `count_only` answers no items, whatever `projection` says.
     """
+
+    index: str | None = None
+    filter: Condition | None = None
+    projection: tuple[str, ...] | None = None
+    limit: int | None = None
+    start_key: Item | None = None
+    consistent: bool = False
+    count_only: bool = False
+
+    def _page_parts(self, names: Names) -> dict[str, Any]:
+        parts: dict[str, Any] = {"Select": "COUNT"} if self.count_only else _projected(self.projection, names)
+        if self.index is not None:
+            parts["IndexName"] = self.index
+        if self.limit is not None:
+            parts["Limit"] = self.limit
+        if self.start_key is not None:
+            parts["ExclusiveStartKey"] = to_attribute_values(self.start_key)
+        if self.filter is not None:
+            parts["FilterExpression"] = self.filter.render(names)
+        if self.consistent:
+            parts["ConsistentRead"] = True
+        return parts
+
+
+@dataclass(frozen=True)
+class Query(_Page):
+    """Read the items of one hash key in range-key order. A `start_key` fits the interval."""
 
     hash_name: str
     hash_value: Value
     range_name: str
     interval: Interval = Interval()
-    index: str | None = None
-    filter: Condition | None = None
-    projection: tuple[str, ...] | None = None
-    descending: bool = False
-    limit: int | None = None
-    start_key: Item | None = None
-    consistent: bool = False
-    count_only: bool = False
+    descending: bool = field(default=False, kw_only=True)
     method: ClassVar[str] = "query"
 
     def request(self, table: str) -> dict[str, Any]:
@@ -183,7 +201,7 @@ class Query(Operation[PageAnswer]):
             "KeyConditionExpression": self._key_condition(names),
             "ScanIndexForward": not self.descending,
             "ReturnConsumedCapacity": "TOTAL",
-            **page_parts(self, names),
+            **self._page_parts(names),
         }
         return request | names.request_parts()
 
@@ -203,18 +221,11 @@ class Query(Operation[PageAnswer]):
 
 
 @dataclass(frozen=True)
-class Scan(Operation[PageAnswer]):
+class Scan(_Page):
     """Read one of `total_segments` disjoint parts of the table or an index, in a stable order that means nothing."""
 
     segment: int = 0
     total_segments: int = 1
-    index: str | None = None
-    filter: Condition | None = None
-    projection: tuple[str, ...] | None = None
-    limit: int | None = None
-    start_key: Item | None = None
-    consistent: bool = False
-    count_only: bool = False
     method: ClassVar[str] = "scan"
 
     def request(self, table: str) -> dict[str, Any]:
@@ -224,7 +235,7 @@ class Scan(Operation[PageAnswer]):
             "Segment": self.segment,
             "TotalSegments": self.total_segments,
             "ReturnConsumedCapacity": "TOTAL",
-            **page_parts(self, names),
+            **self._page_parts(names),
         }
         return request | names.request_parts()
 
@@ -240,8 +251,20 @@ class WriteAnswer:
     units: float = 0.0
 
 
+class _Write(Operation[WriteAnswer]):
+    return_values: Any
+
+    def request(self, table: str) -> dict[str, Any]:
+        (write,) = self.action(table).values()
+        return {**write, "ReturnValues": self.return_values, "ReturnConsumedCapacity": "TOTAL"}
+
+    def action(self, table: str) -> dict[str, Any]:
+        """This write as one action of a transaction."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class PutItem(Operation[WriteAnswer]):
+class PutItem(_Write):
     """Write a whole item. With `return_on_failure`, a false condition's error carries the stored item."""
 
     item: Item
@@ -250,18 +273,14 @@ class PutItem(Operation[WriteAnswer]):
     return_on_failure: bool = False
     method: ClassVar[str] = "put_item"
 
-    def request(self, table: str) -> dict[str, Any]:
-        return single_write(self.action(table)["Put"], self.return_values)
-
     def action(self, table: str) -> dict[str, Any]:
-        """This write as one action of a transaction."""
         return {
-            "Put": write_parts(table, {"Item": to_attribute_values(self.item)}, self.condition, self.return_on_failure)
+            "Put": _write_parts(table, {"Item": to_attribute_values(self.item)}, self.condition, self.return_on_failure)
         }
 
 
 @dataclass(frozen=True)
-class UpdateItem(Operation[WriteAnswer]):
+class UpdateItem(_Write):
     """Change attributes of an item, and create the item if it does not exist, unless the update only removes
     attributes. `set` assigns, `remove` drops, `add` adds numbers (a missing one counts as zero) or elements to a set.
     An update that is not `repeatable` may be carried out twice if it is sent twice, although it has a condition."""
@@ -276,11 +295,7 @@ class UpdateItem(Operation[WriteAnswer]):
     repeatable: bool = True
     method: ClassVar[str] = "update_item"
 
-    def request(self, table: str) -> dict[str, Any]:
-        return single_write(self.action(table)["Update"], self.return_values)
-
     def action(self, table: str) -> dict[str, Any]:
-        """This write as one action of a transaction."""
         names = Names()
         parts: dict[str, Any] = {"Key": to_attribute_values(self.key)}
         clauses = []
@@ -292,11 +307,11 @@ class UpdateItem(Operation[WriteAnswer]):
             clauses.append("ADD " + ", ".join(f"{names.name(n)} {names.value(v)}" for n, v in self.add.items()))
         if clauses:
             parts["UpdateExpression"] = " ".join(clauses)
-        return {"Update": write_parts(table, parts, self.condition, self.return_on_failure, names)}
+        return {"Update": _write_parts(table, parts, self.condition, self.return_on_failure, names)}
 
 
 @dataclass(frozen=True)
-class DeleteItem(Operation[WriteAnswer]):
+class DeleteItem(_Write):
     """Delete an item; a missing item is no error unless the condition requires it."""
 
     key: Item
@@ -305,13 +320,11 @@ class DeleteItem(Operation[WriteAnswer]):
     return_on_failure: bool = False
     method: ClassVar[str] = "delete_item"
 
-    def request(self, table: str) -> dict[str, Any]:
-        return single_write(self.action(table)["Delete"], self.return_values)
-
     def action(self, table: str) -> dict[str, Any]:
-        """This write as one action of a transaction."""
         return {
-            "Delete": write_parts(table, {"Key": to_attribute_values(self.key)}, self.condition, self.return_on_failure)
+            "Delete": _write_parts(
+                table, {"Key": to_attribute_values(self.key)}, self.condition, self.return_on_failure
+            )
         }
 
 
@@ -325,7 +338,7 @@ class ConditionCheck:
 
     def action(self, table: str) -> dict[str, Any]:
         parts = {"Key": to_attribute_values(self.key)}
-        return {"ConditionCheck": write_parts(table, parts, self.condition, self.return_on_failure)}
+        return {"ConditionCheck": _write_parts(table, parts, self.condition, self.return_on_failure)}
 
 
 Action = PutItem | UpdateItem | DeleteItem | ConditionCheck
@@ -404,69 +417,7 @@ def may_be_repeated(operation: Operation[Any]) -> bool:
     return not isinstance(operation, BatchWrite)
 
 
-# -- the stream and the table itself ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class StreamShard:
-    """One shard of the stream. A closed shard gets no more records; its children come after it."""
-
-    id: str
-    parent: str | None = None
-    closed: bool = False
-
-
-@dataclass(frozen=True)
-class StreamShards(Operation[tuple[StreamShard, ...]]):
-    """List the stream's shards, parents before children."""
-
-    method: ClassVar[str] = "describe_stream"
-
-    def request(self, table: str) -> dict[str, Any]:
-        return {}
-
-
-@dataclass(frozen=True)
-class StreamRecord:
-    """One change. `sequence` orders the records of a shard; `by_service` marks a removal by TTL."""
-
-    event: Literal["INSERT", "MODIFY", "REMOVE"]
-    key: Item
-    old: Item | None
-    new: Item | None
-    sequence: str
-    event_id: str
-    created: float
-    """Epoch seconds, approximate."""
-    by_service: bool = False
-
-
-@dataclass(frozen=True)
-class StreamPage:
-    """Records in order, and the position to continue from: `position` is the next read's `after`. `closed`: nothing
-    will follow."""
-
-    records: tuple[StreamRecord, ...]
-    position: str
-    closed: bool = False
-
-
-@dataclass(frozen=True)
-class StreamRead(Operation[StreamPage]):
-    """Read a stream shard after a position: a page's `position`, a record's `sequence`, `TRIM_HORIZON` (the oldest
-    kept) or `LATEST`. Raises StreamTrimmed for a position that is no longer kept."""
-
-    shard: str
-    after: str = "TRIM_HORIZON"
-    limit: int = 100
-    method: ClassVar[str] = "get_records"
-
-    def request(self, table: str) -> dict[str, Any]:
-        kind = self.after if self.after in ("TRIM_HORIZON", "LATEST") else "AFTER_SEQUENCE_NUMBER"
-        request = {"ShardId": self.shard, "ShardIteratorType": kind}
-        if kind == "AFTER_SEQUENCE_NUMBER":
-            request["SequenceNumber"] = self.after
-        return request
+# -- the table itself --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -494,3 +445,30 @@ class Describe(Operation[TableDescription]):
 def key_of(names: tuple[str, str], item: Item) -> dict[str, Value]:
     """The primary key of an item, given the names of the table's key attributes."""
     return {name: item[name] for name in names}
+
+
+# -- parts of requests -------------------------------------------------------------------------------------------------
+
+
+def _projected(projection: Sequence[str] | None, names: Names) -> dict[str, str]:
+    """The requested attributes, each once; None means all."""
+    if projection is None:
+        return {}
+    return {"ProjectionExpression": ", ".join(names.name(name) for name in dict.fromkeys(projection))}
+
+
+def _write_parts(
+    table: str,
+    parts: dict[str, Any],
+    condition: Condition | None,
+    return_on_failure: bool,
+    names: Names | None = None,
+) -> dict[str, Any]:
+    """A write as an action of a transaction: `parts` are its expressions, with the placeholders in `names`."""
+    names = names or Names()
+    write = {"TableName": table, **parts}
+    if condition is not None:
+        write["ConditionExpression"] = condition.render(names)
+    if return_on_failure:
+        write["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return write | names.request_parts()

@@ -26,7 +26,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...schema.entity_type import EntityType, IndexView
-from ...table.operations import Interval, Query, StreamRecord, UpdateItem
+from ...table.operations import Interval, Query, UpdateItem
+from ...table.stream_operations import StreamRecord
 from ...table.values import Item, item_bytes
 from ..control import partition_key
 

@@ -22,8 +22,9 @@ from ...schema.schema import Schema
 from ...store.writing.sender import Sender
 from ...store.writing.write_actions import absent, as_read
 from ...table import Table
-from ...table.operations import PutItem, StreamRecord
+from ...table.operations import PutItem
 from ...table.retry import RetryClock
+from ...table.stream_operations import StreamRecord
 from ..admin import ReshardAdmin
 from ..leased_maps import LeasedMaps
 from ..phases import Waits, map_in_force

@@ -25,12 +25,10 @@ This package alone imports botocore; `shardweave.table` does not import it.
     items      the reply's items -> native values
     answers    responses -> answers
     error_replies   replies that are errors -> our errors
-    failures   boto3's exceptions -> our errors
     secret     a secret of Secrets Manager
     settings   how connections are made
     stack      the stack that a deployed table belongs to
     stream     shards, positions and records of the table's stream
-    creation   makes the table for local stages and tests
     transport  the direct transport
 """
 
@@ -38,18 +36,19 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from ...errors import ConfigurationError
+from ...errors import ConfigurationError, TableUnavailable
 from .. import Guard
 from ..layout import TableLayout
 from ..many import RunMany
-from ..operations import WRITES, BatchGet, GetItem, Operation, Query, Scan, StreamRead, StreamShards, TransactGet
+from ..operations import WRITES, BatchGet, GetItem, Operation, Query, Scan, TransactGet
+from ..stream_operations import StreamRead, StreamShards
 from . import answers
 from .attempts import Attempts
-from .creation import create_table
 from .secret import read_secret
 from .settings import DEFAULTS, Settings
 from .stream import Stream
@@ -240,3 +239,30 @@ def _is_plain(session: Session | None) -> bool:
     from .client import is_plain
 
     return is_plain(session)
+
+
+def create_table(table: DynamoDBTable, *, timeout: float = 60.0) -> None:
+    """Create `table` as its layout says and wait until it and its indexes are active (at most `timeout` seconds), for
+    local stages and tests: where tables are deployed, the infrastructure makes them."""
+    connection = table.connection
+    connection.call("create_table", table.layout.create_request(table.name))
+    deadline = time.monotonic() + timeout
+    while not _is_active(table):
+        if time.monotonic() > deadline:
+            raise TableUnavailable(f"the table is not active after {timeout:g} seconds", where=table.name)
+        time.sleep(0.2)
+    if table.layout.ttl_attribute is not None:
+        connection.call(
+            "update_time_to_live",
+            {
+                "TableName": table.name,
+                "TimeToLiveSpecification": {"Enabled": True, "AttributeName": table.layout.ttl_attribute},
+            },
+        )
+
+
+def _is_active(table: DynamoDBTable) -> bool:
+    described = table.connection.call("describe_table", {"TableName": table.name})["Table"]
+    indexes = described.get("GlobalSecondaryIndexes", ())
+    states = [described["TableStatus"], *(index.get("IndexStatus", "ACTIVE") for index in indexes)]
+    return all(state == "ACTIVE" for state in states)

@@ -18,15 +18,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoAuthTokenError,
+    NoCredentialsError,
+    NoRegionError,
+    ParamValidationError,
+    PartialCredentialsError,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+)
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 
-from ...errors import ConfigurationError, TableUnavailable
+from ...errors import AccessDenied, ConfigurationError, InvalidRequest, ShardweaveError, TableUnavailable
 from ...errors.outcomes import note_maybe_written
 from .attempt_events import HOOKS, following
 from .attempts import Attempts
-from .failures import table_error
+from .error_replies import error_of
 from .replies import ReplyParserFactory, refuse_broken
 from .settings import Settings
 
@@ -172,3 +183,25 @@ def _call(client: Any, method: str, request: Mapping[str, Any], attempts: Attemp
         failure.maybe_written = attempts.maybe_written
         raise failure
     return response
+
+
+def table_error(error: Exception, method: str) -> ShardweaveError:
+    """The library's error for what boto3 raised in calling `method`."""
+    if isinstance(error, ClientError):
+        return error_of(error.response, method)
+    if isinstance(error, _CREDENTIAL_ERRORS):
+        fix = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `aws configure` writes a profile"
+        return AccessDenied("no usable AWS credentials were found", where=method, fix=fix)
+    if isinstance(error, ParamValidationError):
+        return InvalidRequest("the request does not have the form that DynamoDB requires", where=method)
+    return TableUnavailable(f"DynamoDB gave no usable answer ({type(error).__name__})", where=method, fix="retry")
+
+
+_CREDENTIAL_ERRORS = (
+    CredentialRetrievalError,
+    NoAuthTokenError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamTrimmed, TableNotFound
 from .. import Guard
-from ..operations import StreamPage, StreamRead, StreamRecord, StreamShard
+from ..stream_operations import StreamPage, StreamRead, StreamRecord, StreamShard
 from ..values import from_attribute_values
 from .attempts import Attempts
 

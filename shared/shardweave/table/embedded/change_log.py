@@ -15,7 +15,8 @@ import sqlite3
 from itertools import takewhile
 
 from ...errors import InvalidRequest, StreamPositionUnknown, StreamTrimmed
-from ..operations import MAX_PAGE_BYTES, StreamPage, StreamRead, StreamRecord, StreamShard, key_of
+from ..operations import MAX_PAGE_BYTES, key_of
+from ..stream_operations import StreamPage, StreamRead, StreamRecord, StreamShard
 from .item_blobs import decode
 from .sqlite_layout import SqliteLayout
 

@@ -24,10 +24,6 @@ from ..operations import (
     PutItem,
     Query,
     Scan,
-    StreamPage,
-    StreamRead,
-    StreamShard,
-    StreamShards,
     TableDescription,
     TransactAnswer,
     TransactGet,
@@ -36,6 +32,7 @@ from ..operations import (
     UpdateItem,
     WriteAnswer,
 )
+from ..stream_operations import StreamPage, StreamRead, StreamShard, StreamShards
 from . import change_log, expiry
 from .connections import BUSY_SECONDS, Connections
 from .files import open_schema, read_revision
