@@ -111,15 +111,15 @@ def fill(prefix: str, limit: int = _LIMIT) -> str:
     return prefix + _GREATEST[4] * whole + _GREATEST.get(rest, "")
 
 
-def greatest_below(text: str, limit: int = _LIMIT) -> str:
+def greatest_below(text: str) -> str:
     """The greatest text within the limit that is below `text`, which is over the limit."""
     size, kept = 0, 0
     for character in text:
         size += text_bytes(character)
-        if size > limit:
+        if size > _LIMIT:
             break
         kept += 1
-    return fill(text[:kept], limit)
+    return fill(text[:kept], _LIMIT)
 
 
 # -- neighbours -------------------------------------------------------------------------------------------------------

@@ -450,10 +450,10 @@ class EntityType(Generic[E]):
         check_raw_keys(self.raw_keys, self.keys.format, properties)
         return completed
 
-    def make_key(self, record: E | Mapping[str, Any], shard_map: ShardMap | None = None) -> dict[str, Value]:
+    def make_key(self, record: E | Mapping[str, Any]) -> dict[str, Value]:
         """The primary key of a record (or of its stored properties)."""
         item = record if isinstance(record, Mapping) else self.dump(record)
-        return self.keys.primary_key(item, self.keys.shard(item, shard_map or self.shard_map).suffix)
+        return self.keys.primary_key(item, self.keys.shard(item, self.shard_map).suffix)
 
     def key_in(self, item: Item) -> AnyKey | None:
         """The shard key in a stored item's primary key; None for an entity without an origin."""
