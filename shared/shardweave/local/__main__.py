@@ -1,5 +1,5 @@
-"""`python -m shardweave.local`: the server. Ctrl+C and SIGTERM end it in silence, also while what it needs is being
-loaded."""
+"""`python -m shardweave.local`: the local server. Ctrl+C and SIGTERM end it without a traceback, also while modules are
+still being imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 def command() -> NoReturn:
-    """`shardweave.local.serve`, loaded where an interruption is awaited."""
+    """Import `shardweave.local.serve`, inside the block that handles an interruption."""
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         from .serve import main

@@ -1,14 +1,14 @@
 """The API as an ASGI application: a request becomes the event that an HTTP API would make of it.
 
-Requests run in threads, so a slow one holds up no other: those that write have threads of their own, so that writes
-that wait for their turn never stand before a read, and the operator's pages too. The number of requests is bounded, and
-what is more is refused at once with 503; each has `request_seconds` to be answered.
+Requests are answered in threads, so a slow request does not block others. Writes have threads of their own, so that
+writes waiting for their turn do not delay reads; so do the operator's pages. The number of requests is limited, and
+requests above the limit are refused at once with 503. Each request has `request_seconds` to be answered.
 
-The path is decoded strictly, from the bytes that were sent; a body over the limit is not kept, and one whose declared
-length is over it is answered before it is read. Only requests addressed to this machine by name are answered: a page in
-a browser that has another name resolve to 127.0.0.1 gets nothing; and what a page of another origin sends, a form say,
-may read and changes nothing, unless that origin is named. A body has to be there after `body_seconds`; a request that
-is cut off, since the server stops, is told so.
+The path is decoded strictly, from the bytes that were sent. A body over the limit is not kept; if its declared length
+is over the limit, the request is answered before the body is read. A request must be addressed to a name of this
+machine, so a web page whose own host name resolves to 127.0.0.1 gets no answer. A page of another origin, a form for
+example, can't change anything unless its origin is named. The body must arrive within `body_seconds`. A request that is
+cut off because the server stops gets an answer that says so.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Event = Mapping[str, Any]
 Page = Callable[[Event], dict[str, Any]]
-"""What answers a request beside the API, given its event."""
+"""A function that answers a request outside the API, given its event."""
 
 BODY_SECONDS = 30.0
 
 DRAINED_BYTES = 16 * 1024 * 1024
-"""How much of a body over the limit is read and dropped, so that its sender comes to reading the answer."""
+"""How much of a too large body is read and dropped, so that the sender gets to reading the answer."""
 
 WAITING_READS, WAITING_WRITES, WAITING_PAGES = 240, 56, 14
 PAGE_THREADS = 2
@@ -57,9 +57,9 @@ _SAME_SITE = ("same-origin", "none")
 
 
 class AsgiApi:
-    """One API and the pages beside it; `threads` threads answer reads, and half as many writes. `authorize` says from
-    the headers whose a request is, as the authorizer's part of an event. Pages of the named `origins` may use it too.
-    `answers` counts them by method and status."""
+    """One API and the pages beside it. `threads` threads answer reads, and half as many answer writes. `authorize`
+    returns the authorizer's part of an event for a request's headers. Pages of the named `origins` may use the API too.
+    `answers` counts the answers by method and status."""
 
     def __init__(
         self,
@@ -91,12 +91,12 @@ class AsgiApi:
         await send({"type": "http.response.body", "body": b""})
 
     def close(self) -> None:
-        """Begin nothing more: what is under way ends by itself, at the latest when the table is closed."""
+        """Accept no more requests. Running ones end by themselves, at the latest when the table is closed."""
         for workers in (self.reads, self.writes, self._page_workers):
             workers.close()
 
     async def _send_answer(self, scope: Message, send: Send, answer: dict[str, Any]) -> None:
-        """Send all but the end. What is sent is kept by the connection alone, until the client has taken it."""
+        """Send everything but the end. Until the client has taken it, only the connection keeps what was sent."""
         self.answers[f"{scope['method']} {answer['statusCode']}"] += 1
         body = answer.pop("body").encode()
         bodiless = answer["statusCode"] in (204, 304) or scope["method"] == "HEAD"
@@ -110,7 +110,7 @@ class AsgiApi:
             answer = await self._answer_or_raise(scope, receive, request_id)
         except ShardweaveError as error:
             answer = problem(error).as_lambda_answer()
-            # What is left of the body is not waited for.
+            # The rest of the body is not waited for.
             answer["headers"] = {**answer["headers"], "connection": "close"}
         except asyncio.CancelledError:
             stopped = OutcomeUnknown("the server stopped while it carried out the request", fix="ask again, and see")
@@ -163,10 +163,11 @@ class AsgiApi:
         return int(headers.get("content-length", "0")) > self._api.max_body_bytes
 
     async def _drop_body(self, scope: Message, receive: Receive) -> None:
-        """Take what a sender sends that has been answered. One that asked whether to send it will not."""
+        """Read and drop a body whose request was answered already. A sender that asked whether to send its body will
+        not send it."""
         if "expect" in _headers(scope):
             return
-        # The answer is sent whole by now, so whatever ends this early takes nothing from it.
+        # The whole answer has been sent, so nothing that ends this early can affect it.
         with contextlib.suppress(TimeoutError, asyncio.CancelledError, ShardweaveError):
             async with asyncio.timeout(self._body_seconds):
                 await _read_body(receive, 0)
@@ -181,8 +182,8 @@ def _headers(scope: Message) -> dict[str, str]:
 
 
 def _target(raw: str, host: str) -> tuple[str, str]:
-    """The path that is asked for, and the host: a target that is a whole URL, as proxies send it, names both, and then
-    the header does not count (RFC 9112, section 3.2.2)."""
+    """The requested path, and the host. A target that is a whole URL, as proxies send it, contains both, and then the
+    Host header does not count (RFC 9112, section 3.2.2)."""
     scheme, separator, rest = raw.partition("://")
     if not separator or scheme.lower() not in ("http", "https"):
         return raw, host
@@ -203,15 +204,16 @@ def _check_host(host: str) -> None:
 
 
 def _check_hosts(scope: Message) -> None:
-    """One header says whom a request is for, and two could say it differently (RFC 9112, section 3.2)."""
+    """Check that there is one Host header: two could contradict each other (RFC 9112, section 3.2). Raises
+    MalformedRequest."""
     hosts = sum(name.lower() == b"host" for name, _ in scope["headers"])
     if hosts > 1 or (not hosts and scope.get("http_version") == "1.1"):
         raise MalformedRequest(f"the request has {hosts or 'no'} Host headers", where="host", fix="send one")
 
 
 def _check_origin(method: str, headers: Mapping[str, str]) -> None:
-    """A page of another origin may have a browser send what a form sends, without asking us first; browsers say so.
-    Other clients send neither header. Raises Forbidden."""
+    """Refuse a changing request from a page of another origin: a page can make a browser send a form without a
+    preflight request. Browsers say so in a header, other clients send none. Raises Forbidden."""
     if method in _SAFE_METHODS:
         return
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
@@ -226,8 +228,8 @@ def _check_origin(method: str, headers: Mapping[str, str]) -> None:
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:
-    """The whole body. Raises BodyTooLarge after dropping a part of what is over the limit, RequestTimeout when the
-    connection ends before the body does."""
+    """The whole body. Raises BodyTooLarge after dropping a part of a too large body, RequestTimeout if the connection
+    ends before the body does."""
     chunks: list[bytes] = []
     size = 0
     while True:

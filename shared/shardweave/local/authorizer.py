@@ -1,7 +1,8 @@
-"""Who asks the local server: the claims of a development token, as an authorizer of API Gateway would give them.
+"""The caller of a request to the local server: the claims of a development token, as an authorizer of API Gateway would
+return them.
 
-A request without a token is from nobody in particular, and may do what a service without rules lets everybody do, since
-only this machine reaches the server. One with a token that is not ours, was changed or has ended is refused.
+A request without a token is anonymous and may do what a service without rules allows everybody, since only this machine
+reaches the server. A request with an invalid, changed or expired token is refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What runs beside the server: the table's changes are given to a handler, which is also woken every second.
+"""Background work of the local server: a handler gets the table's changes and is also called every second.
 
-Guarantees: the handler is called by one thread at a time; what it raises is told and tried again. Stopping waits for
-the call that is under way, of which pauses that are made by `pause` end at once.
+Guarantees: one thread at a time calls the handler. Its exceptions are reported, and the call is repeated. Stopping
+waits for the running call, whose pauses made by `pause` end at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WAKE_SECONDS = 1.0
 
 
 class Background:
-    """The poller and the timer of one table. `failed` is told of what the handler raised."""
+    """The poller and the timer of one table. `failed` is called with the exceptions of the handler."""
 
     def __init__(
         self,
@@ -40,22 +40,22 @@ class Background:
         self._timer = threading.Thread(target=self._wake, name="wake")
 
     def start(self) -> None:
-        """Begin, in threads of its own."""
+        """Start the threads."""
         self._poller.start()
         self._timer.start()
 
     @property
     def lag(self) -> float:
-        """For how many seconds a change may have waited at most."""
+        """The longest time, in seconds, that a change may have waited."""
         return self._poller.lag
 
     def stop_soon(self) -> None:
-        """Begin nothing more, and end the pauses of what is under way."""
+        """Start nothing more, and end the pauses of the running call."""
         self._stopping.set()
         self._poller.stop_soon()
 
     def stop(self) -> None:
-        """Finish what is under way, then stop."""
+        """Wait for the running call, then stop."""
         self.stop_soon()
         self._poller.stop()
         self._timer.join()
@@ -79,10 +79,10 @@ class Background:
 
 
 class Stopping(Exception):
-    """The rest of a batch is left for the next start."""
+    """The background work is stopping: the rest of a batch is left for the next start."""
 
 
 def pause(stopping: threading.Event, seconds: float) -> None:
-    """Wait so long. Raises Stopping when it is to stop meanwhile."""
+    """Wait for some seconds. Raises Stopping if the background work is stopped meanwhile."""
     if stopping.wait(seconds):
         raise Stopping

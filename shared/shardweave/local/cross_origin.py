@@ -1,8 +1,9 @@
-"""The origins whose pages a browser lets use the local server (CORS), besides the server's own.
+"""The origins whose pages may use the local server from a browser (CORS), besides the server's own.
 
-Each is named whole, and an answer names the one that asked: never `*`, and never cookies, since a caller is who the
-token in `Authorization` says. Every answer to a named origin says so, a refusal too, or its page could not read why.
-To others nothing is said, which is what has a browser keep the answer from them.
+Each origin is named in full, and an answer names the origin of its request: never `*`, and cookies are never allowed,
+since the token in `Authorization` identifies the caller. Every answer to a named origin has the headers, also a
+refusal, since otherwise the page could not read the reason. Answers to other origins have none, so the browser does not
+show them to the page.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..errors import ConfigurationError
 
 METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
 EXPOSED = "ETag, Location, Retry-After, X-Request-Id"
-"""What a page may read of an answer's headers, besides those that it always may."""
+"""The headers of an answer that a page may read, besides those that it always may."""
 PREFLIGHT_SECONDS = 600
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -27,16 +28,17 @@ _HEADER_NAMES = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*,[ \t]*[!#$%&'*
 
 @dataclass(frozen=True)
 class NamedOrigins:
-    """Some origins, as browsers write them."""
+    """A set of origins, in the form in which browsers write them."""
 
     origins: frozenset[str] = frozenset()
 
     def holds(self, headers: Mapping[str, str]) -> bool:
-        """Whether a request is of a page of one of them."""
+        """Whether a request is from a page of one of the origins."""
         return headers.get("origin") in self.origins
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """The headers of the answer to a request. An answer depends on who asks as soon as any origin is named."""
+        """The headers to add to the answer to a request. If any origin is named, answers vary with the request's
+        origin."""
         if not self.origins:
             return {}
         if not self.holds(headers):
@@ -48,7 +50,7 @@ class NamedOrigins:
         }
 
     def preflight(self, method: str, headers: Mapping[str, str]) -> dict[str, Any] | None:
-        """The answer to the question whether a page of a named origin may send a request, None for all else."""
+        """The answer to a preflight request of a named origin; None for other requests."""
         if method != "OPTIONS" or "access-control-request-method" not in headers or not self.holds(headers):
             return None
         allowed = {"access-control-allow-methods": METHODS, "access-control-max-age": str(PREFLIGHT_SECONDS)}
@@ -62,8 +64,8 @@ NO_ORIGINS = NamedOrigins()
 
 
 def origin_of(text: str) -> str:
-    """An origin as browsers write it: scheme and host in lower case, no port that goes without saying. Raises
-    ConfigurationError."""
+    """An origin in the form in which browsers write it: scheme and host in lower case, without the scheme's default
+    port. Raises ConfigurationError."""
     try:
         parts = urlsplit(text)
         port = parts.port

@@ -1,7 +1,7 @@
-"""`shardweave dev`: `serve` for whoever writes the service.
+"""`shardweave dev`: `serve` for the developer of a service.
 
-It starts again after edits, says in its log what each query and each write did, and opens the Explorer in a browser
-where there is one, with a token where claims for it are given.
+It restarts after edits, logs what each query and each write did, and opens the Explorer in a browser if there is one,
+with a token if claims for it are given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOKEN_SECONDS = 12 * 3600
 
 
 def main(arguments: list[str]) -> int:
-    """Serve until a signal comes."""
+    """Serve until a signal arrives."""
     options = parser().parse_args(arguments)
     if not options.no_browser and options.port and has_a_screen():
         made = partial(token, options.data, dict(options.claim)) if options.claim else None
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments: those of `serve`, and one more."""
+    """The parser of the arguments: those of `serve`, and one more."""
     found = serve.parser()
     found.prog = command_name("dev")
     found.description = (
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def for_serve(arguments: Sequence[str]) -> list[str]:
-    """Those of the arguments that `serve` takes."""
+    """The arguments that are passed on to `serve`."""
     own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     own.add_argument(NO_BROWSER, action="store_true")
     own.add_argument("--claim", action="append")
@@ -73,7 +73,7 @@ def token(folder: Path, claims: Mapping[str, str]) -> str:
 
 
 def has_a_screen() -> bool:
-    """Whether a browser that is opened can be seen, and is none of the terminal's own."""
+    """Whether a browser window would be visible, and not open in the terminal."""
     shown = sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     return shown and sys.stderr.isatty()
 
@@ -85,7 +85,7 @@ def open_when_ready(
     show: Callable[[str], object] = webbrowser.open,
     seconds: float = BROWSER_SECONDS,
 ) -> None:
-    """Show the Explorer, with a token, as soon as the server answers; nothing where it does not in time."""
+    """Open the Explorer, with a token, as soon as the server answers; do nothing if it does not answer in time."""
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
         if _answers(host, port):

@@ -1,9 +1,9 @@
-"""Writes sample data into a table, and shows how far it is.
+"""Writes sample data into a table, and shows the progress.
 
-Safe to interrupt and repeat: records have fixed identities, and only those that are not there are written, so a
-second run completes a first one and changes nothing of what was there. A transaction writes as many as it can hold.
-Where records have numbers, their sequences first go on to above those. Events are applied one by one, to the projection
-that takes them, which knows those that it had.
+It can be interrupted and repeated: records have fixed identities, and only missing records are written, so a second run
+completes the first one and changes no existing record. Each transaction writes as many records as fit. If records are
+numbered, their sequences are first advanced past those numbers. Events are applied one by one to their read model,
+which ignores the events that it has applied already.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Sample = Entity | Event
 def load(
     store: Store, samples: Sequence[Sample], title: str, output: TextIO, lines: ProgressLines | None = None
 ) -> int:
-    """Write the records that are not there, apply the events that were not, and give how many there were of both. A bar
-    shows how far it is on a terminal, `lines` elsewhere."""
+    """Write the missing records and apply the new events; returns the number of both. The progress is a bar on a
+    terminal, and lines written by `lines` elsewhere."""
     records = [each for each in samples if isinstance(each, Entity)]
     events = [each for each in samples if isinstance(each, Event)]
     written = done = 0
@@ -60,7 +60,8 @@ def load(
 
 
 def _chunks(store: Store, records: Sequence[Entity]) -> Iterator[list[Entity]]:
-    """As many records at a time as a transaction holds, counting for each what it may take at most."""
+    """The records in groups that fit into one transaction each, with the greatest possible number of actions counted
+    for each record."""
     chunk: list[Entity] = []
     taken = 0
     for record in records:
@@ -75,7 +76,8 @@ def _chunks(store: Store, records: Sequence[Entity]) -> Iterator[list[Entity]]:
 
 
 def _actions(store: Store, record: Entity) -> int:
-    """A store counts an action on a record twice, and once each lookup, and each parent with its counter."""
+    """The greatest number of actions that writing a record takes: two for the record, one for each lookup, and one for
+    each parent with a counter."""
     entity = store.schema[type(record)]
     item = entity.dump(record)
     enforced = sum(relation.enforced for relation in entity.relations.values())
@@ -85,7 +87,7 @@ def _actions(store: Store, record: Entity) -> int:
 
 
 def _advance(store: Store, records: Sequence[Entity]) -> None:
-    """Let sequences go on above the numbers that the records have."""
+    """Advance sequences past the numbers in the records."""
     last: dict[tuple[Any, ...], int] = {}
     for record in records:
         entity = store.schema[type(record)]

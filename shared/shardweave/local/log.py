@@ -1,13 +1,13 @@
-"""The log of the local server: one line for each thing that happened, with its time and level, on standard error.
+"""The log of the local server: one line for each event, with its time and level, on standard error.
 
-Guarantees: lines never run into each other, whatever thread writes them. Of warnings and errors that are alike the
-first is written and the others are counted: once a minute a line says how many there were and when the last one was, so
-that a fault that comes with every request, or five times a second, is two lines a minute and not a flood, and its end
-is told. What the process says when it ends has the counts that are left. Alike is what differs in numbers alone.
+Guarantees: lines of different threads are never mixed. Of similar warnings and errors the first is written and the
+others are counted: once a minute a line gives their number and the time of the last one. So a fault that occurs with
+every request, or five times a second, takes two lines a minute, and the log shows when it ended. When the process ends,
+the remaining counts are written. Messages are similar if they differ only in numbers.
 
-What other libraries say (the event loop, the HTTP server) is their first line, with where it happened and never with
-the text of a foreign exception, which may hold a record's values; a fault of the operating system, such as having no
-file descriptors, is that one line. Lines that can't be written, since the disk is full, are counted too.
+Messages of other libraries (the event loop, the HTTP server) are cut to their first line and the place in the code; the
+text of a foreign exception is left out, since it may contain a record's values. A fault of the operating system, such
+as too many open files, is that one line. Lines that can't be written because the disk is full are counted too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shardweave.api.safe_traceback import trace
 
 LOG = logging.getLogger("shardweave.local")
 METRICS = logging.getLogger("shardweave.metrics")
-"""Lines that programs read: they are written as they are."""
+"""A logger of lines that programs read: they are written without time and level."""
 
 FLOOD_SECONDS = 60.0
 MAX_KINDS = 1000
@@ -33,12 +33,12 @@ MAX_KINDS = 1000
 _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
 
 Kind = tuple[str, int, str]
-"""A logger, a level, and the text without its numbers."""
+"""What similar messages have in common: the logger, the level, and the text without its numbers."""
 
 
 @dataclass
 class _Flood:
-    """One kind: its first line, when a line of it was written last, and what came since."""
+    """Similar messages: the first one, the time when one was last written, and the number since then."""
 
     name: str
     level: int
@@ -49,7 +49,7 @@ class _Flood:
 
 
 class FloodFilter(logging.Filter):
-    """Lets one warning or error of a kind pass in `FLOOD_SECONDS`, and counts the others."""
+    """Lets one of several similar warnings or errors pass in `FLOOD_SECONDS`, and counts the others."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class FloodFilter(logging.Filter):
         self._floods: dict[Kind, _Flood] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write it."""
+        """Whether to write a message."""
         if record.levelno < logging.WARNING:
             return True
         text = record.getMessage()
@@ -79,7 +79,8 @@ class FloodFilter(logging.Filter):
         return True
 
     def counts(self, *, all_of_them: bool = False) -> list[logging.LogRecord]:
-        """A record for each kind of which some were counted, where a line is due; of which none came is forgotten."""
+        """A message with the number of suppressed ones, for each kind for which it is due. Kinds without any are
+        forgotten."""
         now = self._monotonic()
         with self._counting:
             kinds = self._floods.items()
@@ -99,7 +100,8 @@ def _count_of(flood: _Flood) -> logging.LogRecord:
 
 
 class LogHandler(logging.StreamHandler[TextIO]):
-    """Writes lines, and what could not be written as a number, once there is room again."""
+    """Writes lines. Lines that could not be written are counted, and their number is written when there is space
+    again."""
 
     def __init__(self, stream: TextIO, floods: FloodFilter) -> None:
         super().__init__(stream)
@@ -117,14 +119,14 @@ class LogHandler(logging.StreamHandler[TextIO]):
             super().emit(logging.LogRecord(LOG.name, logging.WARNING, "", 0, text, (), None))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - its name in the standard library
-        """Count a line that could not be written. What else goes wrong is a fault of the program."""
+        """Count a line that could not be written. Any other exception is a programming error."""
         if isinstance(sys.exc_info()[1], OSError):
             self._unwritten += 1
         else:
             super().handleError(record)
 
     def write_counts(self, *, all_of_them: bool = False) -> None:
-        """Write how many there were of what was not written, where a minute is over; or now."""
+        """Write the number of lines that could not be written, if a minute has passed or with `all_of_them`."""
         for record in self._floods.counts(all_of_them=all_of_them):
             self.acquire()
             try:
@@ -134,10 +136,10 @@ class LogHandler(logging.StreamHandler[TextIO]):
 
 
 class _Lines(logging.Formatter):
-    """Time and level before the text; of other libraries no more than may be shown."""
+    """Formats lines with time and level. Messages of other libraries are shortened."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and below it where a fault of the program happened."""
+        """The line; for a programming error, followed by the place where it was raised."""
         text = record.getMessage()
         if record.name != LOG.name:
             text = text.partition("\n")[0]
@@ -155,14 +157,14 @@ def _time_text(seconds: float) -> str:
 
 
 def configure(stream: TextIO, monotonic: Callable[[], float] = time.monotonic) -> LogHandler:
-    """Write the process's log to a stream, until it is configured anew."""
+    """Direct the log of the process to a stream."""
     told = LogHandler(stream, FloodFilter(monotonic))
     told.setFormatter(_Lines())
     root = logging.getLogger()
     root.handlers[:] = [told]
     root.setLevel(logging.WARNING)
     LOG.setLevel(logging.INFO)
-    # uvicorn warns of each request that it refuses, whose answer says why.
+    # uvicorn logs a warning for each request that it refuses; the answer already gives the reason.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     METRICS.setLevel(logging.INFO)
     METRICS.propagate = False

@@ -1,8 +1,9 @@
-"""Memory of the server's process: what a burst of requests took goes back to the system when it is over.
+"""Memory of the server's process: after a burst of requests, free memory is returned to the operating system.
 
-The C library (glibc; elsewhere nothing is done) keeps what is freed for the thread that freed it, of which the server
-has dozens, and returns only what lies at the end. So few threads' heaps are kept apart, whatever is large is a mapping
-of its own that ends with it, and what is free inside is given back once a second, if anything was answered meanwhile.
+The C library (with another one than glibc nothing is done) keeps freed memory for the thread that freed it, and returns
+only memory at the end of the heap. The server has dozens of threads. So the number of separate heaps is limited, large
+blocks are memory mappings of their own, which are returned when they are freed, and once a second the free memory
+inside heaps is returned, if a request was answered since the last time.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ HEAPS = 2
 OWN_MAPPING_BYTES = 64 * 1024
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
-"""As `mallopt` of glibc takes them."""
+"""Parameters of glibc's `mallopt`."""
 
 
 class Memory:
-    """What the process has of it. `answers` says how many requests were answered so far."""
+    """The memory of this process. `answers` returns the number of requests answered so far."""
 
     def __init__(self, answers: Callable[[], int]) -> None:
         self._answers = answers
@@ -30,7 +31,7 @@ class Memory:
             library.mallopt(_M_MMAP_THRESHOLD, OWN_MAPPING_BYTES)
 
     def give_back(self) -> None:
-        """Give back what is free, unless nothing was answered since the last time."""
+        """Return free memory to the operating system, unless no request was answered since the last call."""
         answered = self._answers()
         if self._trim is not None and answered != self._answered:
             self._trim(0)

@@ -1,10 +1,10 @@
-"""What an operator of the local server asks it: whether it works, and what it is at work on.
+"""Pages for the operator of the local server: health, metrics, and the Explorer.
 
-    /health   200 when a read and a write of the table succeeded just now, else a problem document that says what failed
-    /metrics  counts since the start, and what is under way, as one JSON object
-    /explorer the page of the Explorer, which has no data: it asks the API for it, with its reader's token
+    /health   200 if a read and a write of the table have just succeeded, else a problem document with the reason
+    /metrics  counts since the start, and the work in progress, as one JSON object
+    /explorer the page of the Explorer, which contains no data: it calls the API, with its user's token
 
-None asks who is there: the server listens on loopback, and no record's value is in them.
+They require no authentication, since the server listens on loopback, and contain no value of a record.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .asgi import AsgiApi, Event, Page
 
 
 class Checked(Protocol):
-    """A table that can be tried."""
+    """A table with a self-test."""
 
     def check(self) -> None:
-        """Read, and write without changing anything. Raises TableError."""
+        """Carry out a read, and a write that changes nothing. Raises TableError."""
         ...
 
 
@@ -43,8 +43,8 @@ def health(table: Checked) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Metrics:
-    """The answer of /metrics. `file` is the table's; `connections` and `poller_lag` say how many there are, and for how
-    many seconds changes have waited at most."""
+    """The answer of /metrics. `file` is the table's file. `connections` returns the number of connections, `poller_lag`
+    the longest time in seconds that a change may have waited."""
 
     app: Callable[[], AsgiApi]
     file: Path
@@ -54,7 +54,7 @@ class Metrics:
     started: float = 0.0
 
     def __call__(self, event: Event) -> dict[str, Any]:
-        """The counts now."""
+        """The current counts."""
         del event
         app = self.app()
         document = {

@@ -12,7 +12,7 @@ from ..query.spec import QueryStats
 
 
 def plan_lines(plan: Plan, stats: QueryStats) -> list[str]:
-    """The lines of one query, which is a page or a count. They hold no value of a record."""
+    """The log lines of a query (a page or a count), without values of records."""
     indexes = ", ".join(dict.fromkeys(branch.view.title for branch in plan.branches))
     order = "descending" if plan.descending else "ascending"
     cost = [

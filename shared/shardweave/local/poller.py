@@ -1,11 +1,12 @@
-"""The stream poller: gives every change of a table to a consumer, as Lambda's stream mapping does for a deployed one.
+"""The stream poller: passes every change of a table to a consumer, like Lambda's event source mapping for a deployed
+table.
 
-Guarantees: changes come in order, in batches, at least once. The position is kept in a file and moves on only when the
-consumer has returned; a batch whose consumer raises is given again after a pause, and nothing after it before. A
-position that the stream no longer keeps, or has not come to, since the table is an older one, begins anew with the
-oldest change that it does keep; the second is told once.
+Guarantees: changes arrive in order, in batches, at least once. The position is kept in a file and advances only after
+the consumer has returned. If the consumer raises an exception, the same batch is passed again after a pause, and no
+later one before it. If the stream no longer has the position, or, since the table is an older copy, does not have it
+yet, reading restarts at the oldest change; the second case is reported once.
 
-Costs: a read of the change log every `pause` seconds while nothing happens.
+Costs: a read of the change log every `pause` seconds while there are no changes.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ PAUSE_SECONDS = 0.2
 
 
 class Poller:
-    """Polls one table for one consumer. `failed` is told of what a consumer raised. Raises ConfigurationError for a
-    position file that is damaged."""
+    """Polls one table for one consumer. `failed` is called with the consumer's exceptions. Raises ConfigurationError
+    for a damaged position file."""
 
     def __init__(
         self,
@@ -52,25 +53,27 @@ class Poller:
         self._positions = _kept_positions(position_file)
 
     def start(self) -> None:
-        """Begin to poll, in a thread of its own."""
+        """Start polling in a thread."""
         self._thread.start()
 
     @property
     def lag(self) -> float:
-        """For how many seconds a change may have waited at most: since when there was last none left."""
+        """The longest time, in seconds, that a change may have waited: the time since the stream was last read to its
+        end."""
         return self._monotonic() - self._caught_up
 
     def stop_soon(self) -> None:
-        """Begin no more batch."""
+        """Start no further batch."""
         self._stopping.set()
 
     def stop(self) -> None:
-        """Finish the batch that is being consumed, then stop."""
+        """Wait until the consumer has finished the current batch, then stop."""
         self.stop_soon()
         self._thread.join()
 
     def poll(self) -> bool:
-        """Give one batch of each shard to the consumer, and say whether there was any. Raises what it raises."""
+        """Pass one batch of each shard to the consumer, and return whether there was any. Raises the consumer's
+        exceptions."""
         found = False
         for shard in self._table.run(StreamShards()):
             page = self._read(shard.id)
@@ -90,7 +93,7 @@ class Poller:
             return self._table.run(StreamRead(shard, START))
         except StreamPositionUnknown:
             page = self._table.run(StreamRead(shard, START))
-            # It is said once: the next position is one that the table has come to.
+            # This is reported once: the next position is one that the table has.
             self._failed(_older_than(self._file))
             return page
 

@@ -1,11 +1,11 @@
-"""HTTP/1.1 on one connection, with limits: uvicorn's protocol, whose refusals are problem documents here too.
+"""HTTP/1.1 on one connection, with limits: uvicorn's protocol, with refusals as problem documents.
 
-Guarantees: the head of a request is whole `head_seconds` after the connection was made, or after the first byte of a
-later request, else the connection ends; so nobody holds one by sending slowly. Nor by reading slowly: an answer is
-taken within `answer_seconds`, and where the answers that wait together exceed `max_untaken_bytes`, those that have
-waited longest are dropped with their connections. What is no HTTP, a head over 64 KiB, more than `MAX_PIPELINED`
-requests before the first answer, and a connection over the limit are answered with a problem document, or with nothing
-where an answer is under way, and the connection is closed.
+Guarantees: the head of a request must be complete `head_seconds` after the connection was made, or after the first byte
+of a later request, or the connection is closed, so a slow sender can't hold a connection. Nor can a slow reader: an
+answer must be read within `answer_seconds`, and if the unread answers of all connections exceed `max_untaken_bytes`,
+the connections whose answers have waited longest are closed. Invalid HTTP, a head over 64 KiB, more than
+`MAX_PIPELINED` requests before the first answer, and a connection over the limit get a problem document (or nothing, if
+another answer is being sent), and the connection is closed.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refusal: ShardweaveError | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Start the time limit for the first request."""
         super().connection_made(transport)
-        # Whatever the client has not taken counts as waiting.
+        # Everything that the client has not read counts as waiting.
         transport.set_write_buffer_limits(high=0)
         if len(self.connections) > self.max_connections:
             self._refuse(Throttled("The server has too many connections at once."))
@@ -57,20 +57,20 @@ class LimitedProtocol(HttpToolsProtocol):
             self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; a head that is whole by then is waited for no more."""
+        """Parse received bytes; stop the time limit of a head that is now complete."""
         if self.transport.is_closing():
             return
         if self._is_idle and self._head_timer is None:
             self._wait_for_head()
         self._began_later = False
         super().data_received(data)
-        # The parser keeps a header to itself until it is whole, so all that came for this head is counted.
+        # The parser keeps an incomplete header to itself, so all received bytes of this head are counted.
         self._unfinished_bytes += len(data) if self._in_head and not self._began_later else 0
         if self._unfinished_bytes > MAX_HEAD_BYTES:
             self._refuse(_head_too_large())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the waiting."""
+        """Stop the time limits."""
         self._stop_waiting()
         self._stop_waiting_for_reader()
         super().connection_lost(exc)
@@ -86,22 +86,23 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse_in_parser(Throttled("More requests were sent at once than are answered on one connection."))
 
     def on_url(self, url: bytes) -> None:
-        """A part of the target came."""
+        """A part of the target was received."""
         super().on_url(url)
         self._count_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header is whole."""
+        """A header is complete."""
         super().on_header(name, value)
         self._count_head(len(name) + len(value) + 4)
 
     def on_message_complete(self) -> None:
-        """A request is whole; what comes after it is another one."""
+        """A request is complete; further bytes belong to another request."""
         super().on_message_complete()
         self._began_later = True
 
     def on_headers_complete(self) -> None:
-        """A head is whole. The target is left as it was sent: the application reads it, and its path strictly."""
+        """A head is complete. The target is passed on as it was sent, since the application decodes the path
+        strictly."""
         self._in_head = False
         self._unfinished_bytes = 0
         self._stop_waiting()
@@ -112,7 +113,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what can't be read."""
+        """Refuse invalid HTTP."""
         del msg
         if isinstance(sys.exc_info()[1], HttpParserInvalidMethodError):
             unread = MalformedRequest("must be a method of HTTP", where="method", fix="send GET, say, in upper case")
@@ -123,13 +124,13 @@ class LimitedProtocol(HttpToolsProtocol):
     # -- a client that does not take its answer
 
     def pause_writing(self) -> None:
-        """Something waits for the client to take it."""
+        """Unread bytes have reached the limit of the write buffer."""
         super().pause_writing()
         self._answer_timer = self.loop.call_later(self.answer_seconds, self.transport.abort)
         self._drop_what_waits_longest()
 
     def resume_writing(self) -> None:
-        """All was taken."""
+        """The client has read everything."""
         super().resume_writing()
         self._stop_waiting_for_reader()
 
@@ -151,7 +152,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._answer_timer.cancel()
             self._answer_timer = None
 
-    # -- a head that does not come
+    # -- a head that is incomplete
 
     @property
     def _is_idle(self) -> bool:
@@ -177,7 +178,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def _may_refuse(self) -> bool:
-        """Whether what is written now is taken for the answer to what is refused."""
+        """Whether the client would take an answer written now for the answer to the refused request."""
         if self.cycle is None or self.cycle.response_complete:
             return True
         return self.cycle.more_body and not self.cycle.response_started and not self.pipeline
@@ -188,12 +189,12 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse_in_parser(_head_too_large())
 
     def _refuse_in_parser(self, error: ShardweaveError) -> None:
-        """Refuse while the parser calls: it ends what it is at, and has `send_400_response` called."""
+        """Refuse a request inside a call of the parser: it stops parsing, and then `send_400_response` is called."""
         self._refusal = error
         raise error
 
     def _refuse(self, error: ShardweaveError) -> None:
-        """Answer where no other request is due an answer, and close the connection."""
+        """Answer, unless another request's answer is due first, and close the connection."""
         self._stop_waiting()
         if self._may_refuse:
             self.transport.write(_refusal_bytes(error))

@@ -1,8 +1,8 @@
-"""`serve --reload`: the server again after each edit of the service, on the same port and with the same data.
+"""`serve --reload`: restarts the server after each edit of the service, on the same port and with the same data.
 
-Watched are the file of the service, or all of its package, and what it imports of what stands beside it, also what is
-not there yet. The server is a process that takes nothing over from an earlier one but the listening socket, so that
-requests wait while it starts. One that ends with a fault has said it, and the next edit is waited for.
+Watched are the service's file, or all files of its package, and the modules beside it that it imports, including ones
+that do not exist yet. The server is a separate process that inherits only the listening socket, so requests wait while
+it restarts. If it ends with an error, it has printed the error, and the next edit restarts it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ LOG = logging.getLogger("shardweave.local")
 LOOK_SECONDS = 0.4
 
 Serve = Callable[[list[str], socket], int]
-"""A module's function, since another process finds it by its name."""
+"""The function of a module that serves: another process finds it by its name."""
 
 State = tuple[int, int] | None
-"""When a file was changed, and its bytes; None where there is none."""
+"""A file's modification time and size; None for a missing file."""
 
 
 class Reloader(BaseReload):
-    """Runs `serve` with the arguments and the socket in a process of its own, and again when what `look` finds is not
-    what it was."""
+    """Runs `serve` with the arguments and the socket in a process of its own, and again whenever the result of `look`
+    changes."""
 
     def __init__(
         self, serve: Serve, arguments: Sequence[str], listening: socket, look: Callable[[], dict[Path, State]]
@@ -49,7 +49,7 @@ class Reloader(BaseReload):
         self._told = False
 
     def should_restart(self) -> list[Path] | None:
-        """The files that were changed, once they were, after a while."""
+        """Wait for a while; returns the changed files, or None."""
         self.pause()
         before, self._seen = self._seen, self._look()
         changed = [path for path in {**before, **self._seen} if before.get(path) != self._seen.get(path)]
@@ -66,7 +66,7 @@ class Reloader(BaseReload):
 
 @dataclass(frozen=True)
 class _Served:
-    """What runs in the process of the server. It ends also when that which started it is no more."""
+    """The function that runs in the server's process. The process also ends when its parent has ended."""
 
     serve: Serve
     arguments: tuple[str, ...]
@@ -85,7 +85,7 @@ def _end_with(join: Callable[[], object]) -> None:
 
 
 def watched(service: str) -> dict[Path, State]:
-    """The files that are watched of a service, and their state."""
+    """The watched files of a service, with their states."""
     file = service_file(service)
     if not file.beside:
         return states(file.sources, (file.sources.parent, project_folder()))
@@ -95,7 +95,7 @@ def watched(service: str) -> dict[Path, State]:
 
 
 def states(own: Path, bases: Iterable[Path]) -> dict[Path, State]:
-    """The state of a module's files, and of those that it imports from the `bases`, and so on."""
+    """The states of a module's files, and of all modules under the `bases` that they import, directly or indirectly."""
     found: dict[Path, State] = {}
     ahead = list(_files_of(own))
     bases = tuple(dict.fromkeys(bases))
@@ -114,7 +114,7 @@ def states(own: Path, bases: Iterable[Path]) -> dict[Path, State]:
 
 
 def _files_of(module: Path) -> Iterator[Path]:
-    """The file of a module, or all Python of a package, which need not have an `__init__.py`."""
+    """The file of a module, or all Python files of a package, which need not have an `__init__.py`."""
     if module.suffix == ".py":
         yield module
     elif module.is_dir():
@@ -131,7 +131,7 @@ def _state_of(path: Path) -> State:
 
 @lru_cache(maxsize=1000)
 def _imports(path: Path, state: State) -> frozenset[str]:
-    """The first parts of the names that a file imports; of one that is no Python, none."""
+    """The top-level names that a file imports; empty for a file that is not valid Python."""
     del state
     try:
         tree = ast.parse(path.read_bytes())

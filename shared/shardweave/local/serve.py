@@ -1,9 +1,9 @@
 """`./run serve`: the API of a service on this machine.
 
-Standard output gets one line, `ready http://127.0.0.1:8123`, when requests are answered and a write of the table has
-succeeded; all else goes to the log on standard error, see `log`. Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't
-start, 2 for wrong arguments and a wrong configuration. A write that was answered is in the table's file, whatever kills
-the process.
+Standard output gets one line, `ready http://127.0.0.1:8123`, when requests are answered and a test write to the table
+has succeeded. Everything else goes to the log on standard error, see `log`. Exit codes: 0 after SIGTERM or SIGINT, 1 if
+it can't start, 2 for wrong arguments or a wrong configuration. A write that was answered is in the table's file, no
+matter how the process ends.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ if TYPE_CHECKING:
 
 THREADS = 16
 EVERYONE_HERE = Operators(frozenset({EVERYBODY}))
-"""The server listens on loopback only."""
+"""The default operators without access rules: everybody, since the server listens on loopback only."""
 OPERATORS = Operators.of_text(f"{GROUP}operators")
-"""Who they are where the schema declares who may see and do what, unless others are named."""
+"""The default operators of a schema with access rules."""
 HOST = (
     "a loopback address (default: 127.0.0.1): every program and user of this machine can reach it, and where the "
     "service declares no access may read and change all; other machines can't, for whom a service is deployed"
@@ -85,13 +85,13 @@ HOST = (
 LOCAL_BUDGET_MS = 2000
 MAX_PORT = 65_535
 MAX_SCANNED = 100
-"""Items that are looked at together for whether there is a record."""
+"""The number of items read together to see whether the table has a record."""
 FIRST_DAY = dt.date(2002, 9, 1)
-"""Sample data looks back some 300 days, and the times of users have 13 digits since September 2001."""
+"""The earliest day for sample data of the 300 days before it, whose times then have 13 digits."""
 
 
 class Stopped(BaseException):
-    """A signal asked to stop before there was a server that could."""
+    """A signal requested a stop before the server was running."""
 
 
 def main(
@@ -100,8 +100,8 @@ def main(
     *,
     listening: socket.socket | None = None,
 ) -> int:
-    """Serve until a signal comes. `folder_at` makes the data folder of a path. With a `listening` socket, this is the
-    server that was started with `--reload`, or started again."""
+    """Serve until a signal arrives. `folder_at` makes the data folder of a path. A `listening` socket is given to a
+    server that was started, or restarted, because of `--reload`."""
     options = parser().parse_args(arguments)
     try:
         given = options.given or options.service
@@ -132,7 +132,7 @@ def main(
 
 
 def serve_again(arguments: list[str], listening: socket.socket) -> int:
-    """Serve with a socket that listens already."""
+    """Serve with a socket that is listening already."""
     return main(arguments, listening=listening)
 
 
@@ -144,7 +144,7 @@ def run(
     every_second: Callable[[], None] = lambda: None,
     listening: socket.socket | None = None,
 ) -> None:
-    """Start, serve, stop. Raises ShardweaveError when it can't start, or can't write."""
+    """Start, serve, stop. Raises ShardweaveError if it can't start, or can't write."""
     with ExitStack() as stack:
         listening = stack.enter_context(listening or listen(options.host, options.port))
         stack.enter_context(folder.used_by_this_process())
@@ -191,7 +191,7 @@ def run(
 
 
 def pages_beside(service: Service) -> dict[str, Page]:
-    """What a browser finds here and not in the deployed API. The page of the document is for whom the document is."""
+    """The pages that only the local server has. The page for the OpenAPI document has the document's access rules."""
 
     def docs(event: Event) -> dict[str, Any]:
         path = "/openapi.json"
@@ -232,12 +232,12 @@ def open_service(options: argparse.Namespace, folder: DataFolder) -> tuple[Servi
 
 
 def operators_here(schema: Schema) -> Operators:
-    """Who sends events and moves records unless the arguments name them: everybody, where everybody may all else."""
+    """The operators if the arguments name none: everybody, if everybody may do everything else."""
     return OPERATORS if Authorization(schema.entities).restricts else EVERYONE_HERE
 
 
 def who_may(schema: Schema, origins: Sequence[str]) -> str:
-    """To whom the server is open."""
+    """The text that says to whom the server is open."""
     restricted = Authorization(schema.entities).restricts
     limited = "with a token all that it allows (`shardweave token --claim NAME=VALUE` makes one)"
     allowed = limited if restricted else "all records, without a token"
@@ -246,7 +246,7 @@ def who_may(schema: Schema, origins: Sequence[str]) -> str:
 
 
 def drive(service: Service, folder: DataFolder) -> Background:
-    """Give the table's changes to what drives re-shards, and wake it."""
+    """Start the work that drives re-shards: it gets the table's changes, and is called every second."""
     parts = service.parts
     assert parts.maps is not None
     waits = service.settings.waits
@@ -268,8 +268,8 @@ def drive(service: Service, folder: DataFolder) -> Background:
 
 
 def fill(service: Service, folder: DataFolder, day: dt.date | None) -> None:
-    """Load the sample data into a table that never had any records, or complete what was interrupted. Raises
-    ConfigurationError for a day that the data can't look back from any more."""
+    """Load the sample data into a table that never had records, or complete an interrupted load. Raises
+    ConfigurationError for a day that is too early for sample data."""
     name = service.settings.service, service.settings.key_format
     module, state = service_module(name[0]), folder.sample_state(*name)
     has_any = has_sample_data(module)
@@ -297,7 +297,8 @@ def fill(service: Service, folder: DataFolder, day: dt.date | None) -> None:
 
 
 def is_empty(service: Service) -> bool:
-    """Whether the table has no record: what the library keeps for itself, such as of lookups, is none."""
+    """Whether the table has no records. Items that the library keeps for itself, such as those of lookups, do not
+    count."""
     schema, scan = service.parts.schema, Scan(limit=MAX_SCANNED)
     while True:
         page = service.parts.table.run(scan)
@@ -309,7 +310,7 @@ def is_empty(service: Service) -> bool:
 
 
 def log(seen: Observation) -> None:
-    """One line for each request, one more for the audit trail, and what went wrong inside."""
+    """Log a request: one line, one more for the audit trail, and any internal error."""
     detail = f" {seen.problem}" if seen.problem else ""
     route = seen.route or "(no such path)"
     say(f"{seen.method} {route} {seen.status} {seen.milliseconds:.1f} ms {seen.request_id}{detail}")
@@ -323,7 +324,7 @@ def log(seen: Observation) -> None:
 
 
 def log_and_count(service: str, seen: Observation) -> None:
-    """As `log`, with the line of metrics that a deployed function writes for what no query counts."""
+    """As `log`, and write the line of metrics that a deployed function writes for what no query counts."""
     log(seen)
     metrics = QueryMetrics(METRICS.info, service=service, dimensions={"stage": "local"})
     metrics.count_unreadable(seen.uncounted)
@@ -331,7 +332,7 @@ def log_and_count(service: str, seen: Observation) -> None:
 
 
 def log_failure(failure: Exception) -> None:
-    """What went wrong in the background, where it is tried again."""
+    """Log an exception of background work, which is repeated."""
     if isinstance(failure, Stopping):
         return
     if isinstance(failure, ShardweaveError):
@@ -343,14 +344,14 @@ def log_failure(failure: Exception) -> None:
 
 
 def log_query(service: str, plan: Plan, stats: QueryStats) -> None:
-    """The line of metrics that a deployed function writes for a query."""
+    """Write the line of metrics that a deployed function writes for a query."""
     metrics = QueryMetrics(METRICS.info, service=service, dimensions={"stage": "local"})
     metrics.observe(plan, stats)
     metrics.flush()
 
 
 def query_observer(options: argparse.Namespace) -> Observer | None:
-    """What is told of each query."""
+    """The function to call with each query; None if there is none."""
     told: list[Observer] = [partial(log_query, options.service)] if options.metrics else []
     told += [lambda plan, stats: say("\n".join(plan_lines(plan, stats)))] if options.plans else []
 
@@ -366,8 +367,9 @@ def say(text: str) -> None:
 
 
 class _Signals:
-    """SIGTERM and SIGINT stop at once while there is no server, and then tell it to stop. uvicorn takes the signals
-    over while it runs and raises them again when it has stopped; by then they must not end the process."""
+    """SIGTERM and SIGINT end the process at once while there is no server, and later tell the server to stop. uvicorn
+    takes the signals over while it runs and raises them again when it has stopped; by then they must not end the
+    process."""
 
     def __init__(self) -> None:
         self.server: HttpServer | None = None
@@ -382,7 +384,7 @@ class _Signals:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments."""
+    """The parser of the arguments."""
     found = argparse.ArgumentParser(
         prog=command_name("serve"),
         description="Serve a service's API on this machine, with sample data when its data folder is empty.",

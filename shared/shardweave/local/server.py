@@ -1,8 +1,8 @@
-"""The HTTP server: an own socket on loopback, a line when it answers, a clean stop.
+"""The HTTP server: a listening socket on loopback, a line when it is ready, an orderly stop.
 
-Guarantees: it listens on loopback only; the port is taken before anything else is done, so a port in use costs no
-waiting; `ready <address>` is printed when the first request would be answered; SIGTERM and SIGINT let the requests
-that are being answered finish, for at most 5 seconds, after which a client that has not taken its answer loses it.
+Guarantees: it listens on loopback only. The port is opened before anything else, so that a port in use is reported at
+once. `ready <address>` is printed when the first request would be answered. After SIGTERM or SIGINT, running requests
+have 5 seconds to finish; then a client that has not read its answer loses it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .protocol import LimitedProtocol
 
 GRACE_SECONDS = 5
 LAST_SECONDS = 0.5
-"""What is left of the grace when clients lose the answers that they do not take."""
+"""The part of those seconds that is left when unread answers are dropped."""
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes a free one. Raises ConfigurationError."""
     address = _loopback(host)
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
-    # Only for a socket whose protocol is named does asyncio turn off the delay that would make an answer take 40 ms.
+    # asyncio turns off the delay that would make an answer take 40 ms only for a socket whose protocol is named.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -47,14 +47,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listening: socket.socket) -> str:
-    """The address that clients use."""
+    """The address for clients."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class HttpServer(uvicorn.Server):
-    """Serves the API until it is told to stop. `ready` is called when requests are answered, `stopping` when it was
-    told to, and `every_second` meanwhile, on the event loop."""
+    """Serves the API until it is told to stop. `ready` is called when requests are answered, `stopping` when the stop
+    begins, and `every_second` in between, on the event loop."""
 
     def __init__(
         self,
@@ -86,16 +86,16 @@ class HttpServer(uvicorn.Server):
 
     @property
     def connections(self) -> int:
-        """How many there are."""
+        """The number of open connections."""
         return len(self.server_state.connections)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer, and say so."""
+        """Start to answer requests, and call `ready`."""
         await super().startup(sockets)
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer what is under way, for a while, and nothing more."""
+        """Finish running requests within the time limit, and accept no more."""
         self._told_to_stop()
         last_moment = asyncio.get_running_loop().call_later(GRACE_SECONDS - LAST_SECONDS, self._drop_untaken)
         await super().shutdown(sockets)

@@ -1,6 +1,6 @@
-"""The Swagger page: the OpenAPI document, to read and to try. Made of files on this machine, nothing from elsewhere.
+"""The Swagger page: shows the OpenAPI document, and can send requests. All its files are on this machine.
 
-Costs 1.7 MB a load, which is why the deployed function has no such page.
+Costs 1.7 MB a load, so the deployed function has no such page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FILES = Path(swagger_ui.__file__).parent
 
 
 def swagger_page(openapi: bytes) -> Response:
-    """The page for a document."""
+    """The page for an OpenAPI document."""
     html = swagger_ui.generate_swagger_html(
         spec=openapi.decode().replace("</", "<\\/"),
         swagger_js=(_FILES / "swagger-ui-bundle.min.js").read_text(encoding="utf-8"),

@@ -1,7 +1,7 @@
-"""Threads that answer requests: so many at once, so many that wait for one, and no more.
+"""A limited pool of threads that answer requests, with a limited queue.
 
-Guarantees: what finds no room is refused at once, without having waited, so that a queue never grows beyond what is
-answered in time; work that can't begin before its deadline is refused instead of begun.
+Guarantees: work for which the queue has no space is refused at once, without waiting, so the queue never grows beyond
+what can be answered in time. Work that can't begin before its deadline is refused instead of started.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ REQUEST_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Deadline:
-    """Until when a request is to be answered, told as Lambda tells it to a function."""
+    """The deadline of a request, with the method of a Lambda context."""
 
     ends: float
     monotonic: Callable[[], float] = time.monotonic
 
     @classmethod
     def after(cls, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> Deadline:
-        """So many seconds from now."""
+        """The deadline that is some seconds from now."""
         return cls(monotonic() + seconds, monotonic)
 
     def get_remaining_time_in_millis(self) -> int:
-        """What is left of the time; not less than none."""
+        """The time left, at least 0."""
         return max(0, round((self.ends - self.monotonic()) * 1000))
 
 
 class Workers:
-    """`threads` threads, for which `waiting` pieces of work may wait. `name` is that of the threads."""
+    """A pool of `threads` threads with a queue of `waiting` pieces of work. `name` is the prefix of the threads'
+    names."""
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
         self._most = threads + waiting
@@ -49,11 +50,12 @@ class Workers:
 
     @property
     def accepted(self) -> int:
-        """How much work is under way or waits."""
+        """The number of pieces of work that are running or queued."""
         return self._accepted
 
     async def run(self, work: Callable[[], R], deadline: Deadline) -> R:
-        """What the work gives. Raises what it raises; Throttled when there is no room for it, or no time left."""
+        """Run the work in a thread, and return its result. Raises its exceptions, and Throttled if the queue is full or
+        the deadline has passed."""
         with self._counting:
             if self._accepted >= self._most:
                 raise Throttled("The server is at work on as many requests as it takes.")
@@ -69,7 +71,7 @@ class Workers:
         return await asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """Begin nothing more. What is under way ends by itself."""
+        """Accept no more work. Running work ends by itself."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _ended(self, future: Future[R]) -> None:

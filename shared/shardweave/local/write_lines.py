@@ -1,9 +1,9 @@
-"""What a write consists of and what it costs, in a line of the log, for whoever develops a service.
+"""A log line for each write: its actions and its cost, for the developer of a service.
 
 write of issue: a transaction of 4: put issue, put issue.num, check project, update project.*; 30 units, 2.1 ms
 
 Names are the beginnings of hash keys: an entity, `issue.num` its unique value, `issue.num+` its sequence, `project.*`
-the count of children. No value is in them. Writes of the library's bookkeeping alone are left out.
+the count of children. Lines contain no values. Writes of the library's own bookkeeping are left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_NAMED = 12
 
 
 class ToldWrites:
-    """A `Table` that tells of each write of records that is carried out."""
+    """A `Table` that logs each write of records."""
 
     def __init__(self, table: Table, schema: Schema, tell: Callable[[str], None]) -> None:
         self._table = table
@@ -56,7 +56,7 @@ class ToldWrites:
 
     @property
     def run_many(self) -> RunMany | None:
-        """The method of the table, if it has one: for reads alone."""
+        """The table's method, if it has one, which is for reads only."""
         return run_many_of(self._table)
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class ToldWrites:
 
 
 def parts_of(operation: Operation[Any], schema: Schema) -> list[tuple[str, str]]:
-    """The verb of each action of a write and what it is about; nothing for a read."""
+    """The verb and the subject of each action of a write; empty for a read."""
     if isinstance(operation, TransactWrite):
         actions: Sequence[Any] = operation.actions
     elif isinstance(operation, BatchWrite):
@@ -91,7 +91,7 @@ def parts_of(operation: Operation[Any], schema: Schema) -> list[tuple[str, str]]
 
 
 def line(entity: str, kind: str, parts: Sequence[tuple[str, str]], units: float, milliseconds: float) -> str:
-    """The line of one write; `kind` is what several actions are together."""
+    """The log line of a write; `kind` names what several actions are together."""
     named = [f"{verb} {name}" for verb, name in parts[:MOST_NAMED]]
     if len(parts) > MOST_NAMED:
         named.append(f"{len(parts) - MOST_NAMED} more")
