@@ -1,8 +1,8 @@
-"""A server on this machine that passes requests on to an API, with what says who asks.
+"""A server on this machine that forwards requests to an API and adds the caller's credentials.
 
-Guarantees: it listens on loopback; only requests below a random path, which is as long as a key, are passed on, and
-only those that are addressed to it by number, so that neither another program nor a page of another name can use it.
-It adds the caller's token or signature to nothing but requests to the one API. Nothing is kept or logged.
+Guarantees: it listens on loopback. It forwards only requests below a random path, as long as a key, that are addressed
+to it by IP address, so that neither another program nor a page of another host name can use it. The caller's token or
+signature is sent only to the one API. Nothing is stored or logged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from types import TracebackType
 from ..errors import ConfigurationError
 
 Authorize = Callable[[str, str, bytes, dict[str, str]], Mapping[str, str]]
-"""Gives the headers of a request (method, URL, body, headers) with what says who asks. Raises ConfigurationError."""
+"""A function that returns a request's headers (given method, URL, body, headers) with the credentials. Raises
+ConfigurationError."""
 
 PASSED_ON = ("accept", "content-type", "if-match", "if-none-match", "idempotency-key")
 KEPT_HERE = {"connection", "keep-alive", "transfer-encoding", "content-length", "date", "server"}
@@ -37,7 +38,7 @@ class Upstream:
     root: str = ""
 
     def send(self, method: str, target: str, body: bytes, authorize: Authorize, headers: dict[str, str]) -> Answer:
-        """The answer of one request. Raises OSError, HTTPException, ConfigurationError."""
+        """The answer to one request. Raises OSError, HTTPException, ConfigurationError."""
         path = self.root + target
         signed = authorize(method, f"{self.scheme}://{self.host}{path}", body, {**headers, "host": self.host})
         kind = http.client.HTTPSConnection if self.scheme == "https" else http.client.HTTPConnection
@@ -53,7 +54,7 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back."""
+    """The answer to send back."""
 
     status: int
     headers: Mapping[str, str]
@@ -67,7 +68,7 @@ class Answer:
 
 
 class Forwarder:
-    """The server, in threads of its own while it is entered."""
+    """The server, which runs in threads of its own inside a `with` block."""
 
     def __init__(self, upstream: Upstream, authorize: Authorize, port: int = 0) -> None:
         self._upstream = upstream
@@ -84,7 +85,7 @@ class Forwarder:
             do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815 - as http.server has them
 
             def log_message(self, format: str, *arguments: object) -> None:
-                """Paths have keys in them, and the secret."""
+                """Log nothing: paths contain keys, and the secret."""
 
         try:
             self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
@@ -100,18 +101,18 @@ class Forwarder:
 
     @property
     def address(self) -> str:
-        """Where the API is, for whom may know."""
+        """The URL of the API on this server, with the secret path."""
         return f"http://127.0.0.1:{self._server.server_port}/{self._secret}"
 
     def wait(self) -> None:
-        """Answer until `stop`, or Ctrl+C."""
+        """Answer requests until `stop` or Ctrl+C."""
         try:
             self._server.serve_forever(poll_interval=0.05)
         except KeyboardInterrupt:
             return
 
     def stop(self) -> None:
-        """End `wait` of another thread."""
+        """End `wait`, from another thread."""
         self._server.shutdown()
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
@@ -146,7 +147,7 @@ class Forwarder:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
+    """Whether a host name is this machine's."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -149,7 +149,8 @@ def _print(bar: Progress, line: str) -> None:
 
 
 def _followed(source: BinaryIO, name: str, bar: Progress, loading: Loading, lines: ProgressLines) -> Iterator[bytes]:
-    """The lines of a source, with the bar at how much of it was read and written; where there is none, `lines`."""
+    """The lines of a source; the bar shows how much of it was read and written. Without a bar, `lines` prints the
+    progress."""
     task = bar.add_task("", total=None if name == "-" else Path(name).stat().st_size, written=0)
     for line in lines_of(source):
         yield line

@@ -1,16 +1,18 @@
-"""`shardweave plan`: how many shards a number of records of a size needs, and what they carry, as JSON.
+"""`shardweave plan`: the number of shards for a number of records of a size, and their capacity, as JSON.
 
-A shard space is chosen so that its fullest shard stays within DynamoDB's partition of 10 GB: the mean is kept at least
-a fifth below, which is more than the unevenness of the hash up to 256 shards. Of the spaces with that many shards the
-one with the fewest characters is taken. What is planned is the table; an index that projects everything needs as much.
+The shard space is chosen so that its fullest shard stays within DynamoDB's partition of 10 GB: the mean is kept at
+least a fifth below that, which is more than the unevenness of the hash up to 256 shards. Of the spaces with that many
+shards, the one with the fewest characters is chosen. The plan is for the table; an index that projects everything needs
+as much.
 
     shardweave plan --records 3e9 --bytes 512 --writes 2000 --index beneficiary=1e6 --index all=1
 
-An index needs no more shards of its own than its writes do, whatever the table has: a partition takes 1,000 write units
-a second, and each of its hash keys gets the writes divided by the distinct values of its properties (1 where it has
-none) and by its shards. A page by it takes that many requests. The least power of two is advised that keeps a fifth
-free; null, to leave `shards` out, where that is no fewer than the table has. Values are taken to be written evenly: of
-ones that are not, give how many there would be if all were as busy as the busiest.
+An index needs no more shards than its own writes require, however many the table has. A partition takes 1,000 write
+units a second, and each hash key of the index gets the writes divided by the number of distinct values of its
+properties (1 if it has none) and by its shards. A page of the index takes that many requests. The plan advises the
+least power of two that leaves a fifth of the capacity free, or null (leave `shards` out) if that is not below the
+table's. Writes are assumed to be spread evenly over the values; otherwise give the number of values that there would be
+if all were as busy as the busiest.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def named_number(text: str) -> tuple[str, int]:
-    """`beneficiary=1e6` is a name and a whole number. Raises ArgumentTypeError."""
+    """The name and the whole number in a text such as `beneficiary=1e6`. Raises ArgumentTypeError."""
     name, found, number = text.rpartition("=")
     if not (found and name):
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no name and number; give one such as beneficiary=1e6")
@@ -55,7 +57,7 @@ def named_number(text: str) -> tuple[str, int]:
 
 
 def whole_number(text: str) -> int:
-    """`3e9` is a whole number. Raises ArgumentTypeError."""
+    """The whole number in a text such as `3e9`. Raises ArgumentTypeError."""
     number = decimal_of(text)
     if number is None:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number; give one such as 3e9")
@@ -67,7 +69,7 @@ def whole_number(text: str) -> int:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """The plan."""
+    """Print the plan."""
     if options.index and options.writes is None:
         message = "the shards of an index follow from its writes"
         raise ConfigurationError(message, where="--index", fix="give --writes, as many as there are in a second")
@@ -79,8 +81,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 def index_plan(table: Mapping[str, Any], writes: int, values: int) -> dict[str, Any]:
-    """What an index needs beside the figures of its table: the shards of its own, None for the table's, and what a page
-    by it costs and one of its hash keys holds."""
+    """The figures of an index beside those of its table: its own number of shards (None for the table's), the cost of a
+    page, and the size of one hash key."""
     units = -(-table["bytes"] // WRITE_UNIT_BYTES) * writes
     needed = -(-units * ROOM_PERCENT // (100 * PARTITION_WRITE_UNITS * values))
     shards = 1 << (needed - 1).bit_length()
@@ -97,7 +99,7 @@ def index_plan(table: Mapping[str, Any], writes: int, values: int) -> dict[str, 
 
 
 def plan(records: int, size: int) -> dict[str, Any]:
-    """The figures. Raises ConfigurationError for what no shard space carries."""
+    """The figures of a table. Raises ConfigurationError if no shard space is large enough."""
     if size > MAX_ITEM_BYTES:
         message = f"a record has at most {MAX_ITEM_BYTES} bytes"
         raise ConfigurationError(message, where="--bytes", fix="give the size of one record")
@@ -121,7 +123,7 @@ def plan(records: int, size: int) -> dict[str, Any]:
 
 
 def shard_space(partitions: int) -> ShardSpace:
-    """The smallest space for that many partitions' data. Raises ConfigurationError."""
+    """The smallest shard space for the data of so many partitions. Raises ConfigurationError."""
     needed = 1 if partitions == 1 else -(-partitions * ROOM_PERCENT // 100)
     spaces = [ShardSpace(1, 0)]
     spaces += [
@@ -138,7 +140,7 @@ def shard_space(partitions: int) -> ShardSpace:
 
 
 def throughput(size: int, shards: int) -> dict[str, int]:
-    """What some shards carry each second, of records of that size."""
+    """The capacity of some shards for records of a size, in records per second."""
     write_units, read_units = -(-size // WRITE_UNIT_BYTES), -(-size // READ_UNIT_BYTES)
     return {
         "writes": shards * PARTITION_WRITE_UNITS // write_units,

@@ -1,4 +1,4 @@
-"""`shardweave test`: the project's tests. What stands behind it goes to pytest, whose exit code it has."""
+"""`shardweave test`: runs the project's tests. Further arguments are passed to pytest, whose exit code is returned."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Exit codes are pytest's: 0 all passed; 1 a test failed; 2 it was stopped; 4 the 
 
 
 def main(arguments: Sequence[str]) -> int:
-    """pytest's exit code: 1 a test failed, 5 there was none."""
+    """pytest's exit code: 1 if a test failed, 5 if there are no tests."""
     if arguments and arguments[0] in ("-h", "--help"):
         print(HELP.format(name=command_name("test")), end="")
         return 0
     folder = project_folder()
-    # Python looks in a folder that it is told of before it looks among what is installed; pytest finds the tests.
+    # A folder that is named here precedes installed packages on Python's path; pytest finds the tests.
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))}
-    # What was synthesized holds packages, for another machine: none of them is the project's.
+    # The output of `synth` contains packages for another machine, which are not part of the project.
     command = [sys.executable, "-m", "pytest", f"--ignore={folder / TEMPLATES}", *arguments]
     return subprocess.run(command, cwd=folder, env=variables, check=False).returncode

@@ -1,8 +1,8 @@
-"""`shardweave query` and `shardweave explain`: ask a table, and see what the question costs.
+"""`shardweave query` and `shardweave explain`: query a table, and show the cost of a query.
 
-A query is given as the API's list parameters (`firstNameCanonical.prefix=ja limit=10`), or as the JSON form with
-`--query FILE` (`-` for standard input). Records go to standard output, one JSON object a line; what the query did goes
-to standard error, unless `--json` asks for one JSON document of both, named as in the API's answers.
+A query is given as the API's list parameters (`firstNameCanonical.prefix=ja limit=10`), or in the JSON form with
+`--query FILE` (`-` for standard input). Records are printed on standard output, one JSON object a line, and the cost on
+standard error; with `--json`, one JSON document has both, with the names of the API's answers.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def add_paging_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def spec_of(options: argparse.Namespace, entity: EntityType[Any]) -> QuerySpec:
-    """The query that the arguments ask. Raises InputError's kinds."""
+    """The query in the arguments. Raises InputError's kinds."""
     return _asked(options, entity)[0]
 
 
 def _asked(options: argparse.Namespace, entity: EntityType[Any]) -> tuple[QuerySpec, Mapping[str, Any]]:
-    """The query that the arguments ask, and the parameters or the document that say it."""
+    """The query in the arguments, and the parameters or the document that contain it."""
     if options.query is not None:
         if options.parameters:
             raise InputError("--query and parameters exclude one another", where="--query", fix="give one of them")
@@ -149,7 +149,7 @@ def write_pages(options: argparse.Namespace, shown: Shown, runner: QueryRunner, 
 
 
 def _written_out(shown: Callable[[Any], dict[str, Any]], page: Page) -> Page:
-    """A page whose items are JSON objects. A record that has no JSON form is one that can't be read."""
+    """A page whose items are JSON objects. A record without a JSON form counts as unreadable."""
     documents: list[dict[str, Any]] = []
     unreadable = list(page.unreadable)
     for item in page.items:
@@ -173,7 +173,7 @@ def run_explain(options: argparse.Namespace, runner: QueryRunner, entity: Entity
 
 
 def print_explanation(explanation: Explanation) -> None:
-    """The plan, and what it cost if it was run, as tables for people."""
+    """Print the plan, and its cost if the query was run, as tables."""
     from rich import box
     from rich.table import Table
 
@@ -200,7 +200,7 @@ def print_explanation(explanation: Explanation) -> None:
 
 
 def print_stats(stats: QueryStats, to: Any = None) -> None:
-    """A row for each lane with a bar for its time, and the totals."""
+    """Print a row for each lane with a bar for its time, and the totals."""
     from rich import box
     from rich.table import Table
 
@@ -225,7 +225,7 @@ def print_stats(stats: QueryStats, to: Any = None) -> None:
 
 
 def _print_table(table: Table, stream: TextIO) -> None:
-    """A table as it fits a terminal; elsewhere 120 characters wide, with no blanks that nobody sees."""
+    """Print a table: as wide as the terminal; elsewhere 120 characters wide, without trailing blanks."""
     from rich.console import Console
 
     if stream.isatty():

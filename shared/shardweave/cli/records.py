@@ -1,7 +1,7 @@
-"""From a JSON object to the stored properties of a record that need not be complete.
+"""Reads a JSON object as the stored properties of a record that may be incomplete.
 
-Each property that is given is checked and takes its stored form, as it would on the way into the table, the service's
-derivations included; what keys do not need may be missing.
+Each given property is checked and converted to its stored form, as if it were written to the table, including
+properties that the service derives. Properties that keys do not need may be missing.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def values_of(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, V
 
 
 def whole_record(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties of a whole record, in Python types: read as the API reads a body, but that an import may say when
-    a record was last written, and name properties as Python does. Raises ValidationFailed that lists every fault."""
+    """The properties of a whole record, in Python types: read like a body of the API, but an import may also give the
+    time of the last write, and use the Python names of properties. Raises ValidationFailed that lists every fault."""
     _refuse(_repeated(entity, values))
     given = {entity.stored_name(name): value for name, value in values.items() if name not in entity.computed}
     try:
@@ -42,7 +42,7 @@ def whole_record(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str
 
 
 def _read(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Each property that is given, in its Python type."""
+    """The given properties, in their Python types."""
     faults = _repeated(entity, values)
     read: dict[str, Any] = {}
     for name, value in values.items():
@@ -64,7 +64,7 @@ def _read(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _exact(entity: EntityType[Any], name: str, given: Mapping[str, Any], read: Any) -> Any:
-    """Where any value fits, the one that was given, whose numbers have all their digits."""
+    """For a property of any type, the given value, whose numbers have all their digits."""
     each = entity.properties[name]
     if not is_open(each.annotation):
         return read

@@ -79,7 +79,7 @@ def add_mapping_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def mapping_of(options: argparse.Namespace) -> Any:
-    """The mapping in the file that was given; None if none was. Raises ConfigurationError."""
+    """The mapping in the given file; None without a file. Raises ConfigurationError."""
     file: Path | None = options.mapping
     if file is None:
         return None
@@ -95,7 +95,7 @@ def mapping_of(options: argparse.Namespace) -> Any:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Do it, and return the exit code."""
+    """Carry out the subcommand, and return the exit code."""
     check_rate(options.rate)
     with ExitStack() as stack:
         service = open_service(options, rekey=mapping_of(options))
@@ -120,7 +120,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 def forms_of(service: Service) -> Mapping[str, OldForm]:
-    """The old forms that a service knows, by token."""
+    """The old forms of a service, by token."""
     maps = service.parts.maps
     return {} if maps is None else maps.forms
 

@@ -1,13 +1,12 @@
-"""`shardweave reshard`: moves every record of an entity to another shard space, while it is read and written.
+"""`shardweave reshard`: moves every record of an entity to another shard space, while the table is in use.
 
     shardweave reshard start --entity user --char-bits 2 --chars 2 --yes
     shardweave reshard rate --entity user --rate 50
     shardweave reshard status|watch|abort|resume --entity user
 
-`start` first says what it takes, and without `--yes` does no more than that (exit code 0). What moves the records is
-driven by the table's own changes: in a deployed stage by its function, on this machine by `./run serve` on the same
-data folder. `watch` shows how far it is until it has ended (exit code 0) or needs someone to look (1). Status lines are
-JSON.
+`start` first prints an estimate, and without `--yes` does nothing else (exit code 0). The table's own changes drive the
+move: in a deployed stage by its function, on this machine by `./run serve` on the same data folder. `watch` shows the
+progress until the move has ended (exit code 0) or a person is needed (1). Status lines are JSON.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ ACTIONS = {
 RATE = "records a second for one mover, at most"
 LOOK_SECONDS = 1.0
 STILL_MS = 120_000
-"""A mover shows what it did each minute at the latest."""
+"""A mover reports its progress at least once a minute."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +73,7 @@ def _add_start_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Do it, and give the exit code."""
+    """Carry out the subcommand, and return the exit code."""
     with ExitStack() as stack:
         service = open_service(options)
         stack.callback(service.close)
@@ -91,7 +90,7 @@ def act(
     streams: Streams,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """What the arguments ask for."""
+    """Carry out the subcommand on an entity."""
     if options.action == "start":
         return _start(options, entity, operator, streams)
     if options.action == "watch":
@@ -153,8 +152,8 @@ def _say(estimate: Estimate, streams: Streams) -> None:
 
 
 def watch(entity: EntityType[Any], operator: ReshardAdmin, streams: Streams, sleep: Callable[[float], None]) -> int:
-    """Show how far it is, until it rests or needs someone to look: a bar that moves, or, where there is no terminal, a
-    line for each step."""
+    """Show the progress until the move has ended or a person is needed: a bar on a terminal, elsewhere a line for each
+    step."""
     console, said, lines = Console(file=streams.stderr), "", ProgressLines(streams.say)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(
@@ -189,14 +188,14 @@ def _how_far(description: str, status: Status, now_ms: int) -> str:
 
 
 class Stillness:
-    """Whether nobody seems to move anything."""
+    """Notices that a move makes no progress."""
 
     def __init__(self) -> None:
         self._last: tuple[Any, ...] = ()
         self._since_ms: int | None = 0
 
     def is_noticed(self, status: Status, now_ms: int) -> bool:
-        """Whether nothing has changed for long, outside of a wait; told once of each stillness."""
+        """Whether nothing has changed for long, outside of a wait; true once for each such time."""
         found = status.phase, status.step, status.round, status.items, status.items_done, status.counts
         waits = status.due_ms is not None and status.due_ms > now_ms
         if found != self._last or waits:

@@ -1,13 +1,13 @@
-"""`shardweave scan`: writes all records of an entity as JSON lines, also of one with a partition.
+"""`shardweave scan`: prints all records of an entity as JSON lines, also of an entity with a partition.
 
     shardweave scan --entity order --table NAME > orders.jsonl
     shardweave scan --entity order --table NAME --position order.position >> orders.jsonl
 
-Each record once, in no order, as the API shows it; `--private` writes private properties too. The table can be used
-meanwhile, also by a re-shard. With `--position FILE`, a scan that was stopped continues when it is started again; the
-file is gone when the scan is done. Records that were written in the last two seconds before a process was killed are
-written again. Several processes share the work with `--segments 4`, and `--segment 0` to `3`, each with a file of its
-own. It needs the right to scan the table.
+Each record is printed once, in no order, as the API shows it; with `--private`, private properties too. The table can
+be used meanwhile, also by a re-shard. With `--position FILE`, a scan that was stopped continues when it is started
+again; the file is removed when the scan is done. Records that were printed in the last two seconds before a process was
+killed are printed again. Several processes share the work with `--segments 4`, and `--segment 0` to `3`, each with a
+position file of its own. The command needs the right to scan the table.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Scan, and report the numbers; 1 where records can't be read."""
+    """Scan, and report the numbers; 1 if any record is unreadable."""
     check_rate(options.rate)
     try:
         segment = checked_segment(options.segment, options.segments)
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 @contextmanager
 def named_by_option(file: Path | None) -> Iterator[None]:
-    """What is wrong with the position is wrong with its file."""
+    """A context in which an error about the position names its file."""
     try:
         yield
     except InputError as error:
@@ -80,12 +80,12 @@ def named_by_option(file: Path | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class SavedPosition:
-    """The file with the position of a scan. It is replaced whole."""
+    """The file with the position of a scan. It is replaced atomically."""
 
     path: Path
 
     def read(self) -> str | None:
-        """The position, None where there is no file. Raises ConfigurationError."""
+        """The position; None if there is no file. Raises ConfigurationError."""
         try:
             return self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -124,7 +124,7 @@ class ScanWriter:
         self._records = self._unreadable = 0
 
     def all_of(self, scan: RecordScan[Any]) -> int:
-        """Write a scan to its end; 1 where records can't be read."""
+        """Print a scan to its end; returns 1 if any record is unreadable."""
         lines, saved_at, done = ProgressLines(self._streams.say), time.monotonic(), False
         try:
             while (page := scan.next_page()) is not None:

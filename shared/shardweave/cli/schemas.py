@@ -23,7 +23,7 @@ def add_service_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_entity_arguments(parser: argparse.ArgumentParser) -> None:
-    """Those, `--entity-manager`, and `--entity`."""
+    """`--service`, `--key-format`, `--entity-manager`, and `--entity`."""
     parser.add_argument("--entity", required=True, metavar="TOKEN", help="the entity's token, such as user")
     add_service_arguments(parser)
     parser.add_argument(
@@ -59,7 +59,7 @@ def entity_of(options: argparse.Namespace, schema: Schema) -> EntityType[Any]:
 
 
 def entities_of(options: argparse.Namespace, schema: Schema) -> list[EntityType[Any]]:
-    """The entities that `--entity` names, as often as it was given; all there are, where it was not. Raises
+    """The entities that `--entity` names, which can be repeated; all entities if it is not given. Raises
     ConfigurationError."""
     if not options.entity:
         return list(schema.entities.values())

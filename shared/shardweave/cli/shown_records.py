@@ -1,4 +1,4 @@
-"""Records as the command line writes them: as the API shows them, or with their private properties."""
+"""Records in the form in which the command line prints them: as the API shows them, or with private properties."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..wire.record_models import RecordModels
 
 @dataclass(frozen=True)
 class ShownRecords:
-    """The records of one entity as JSON; `private` tells whether private properties are in it."""
+    """The records of one entity as JSON; `private`: private properties are included."""
 
     entity: EntityType[Any]
     private: bool = False
 
     @cached_property
     def models(self) -> RecordModels:
-        """The forms of what the API shows."""
+        """The record's forms in the API."""
         return RecordModels(self.entity)
 
     @cached_property
@@ -42,7 +42,7 @@ class ShownRecords:
         return document
 
     def line(self, record: Any) -> str:
-        """The same as one line. Raises RecordUnreadable."""
+        """The same as a line. Raises RecordUnreadable."""
         return json.dumps(self.document(record), ensure_ascii=False)
 
     def told(self, found: Iterable[Unreadable]) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class ShownRecords:
         return self.models.told(found)
 
     def say_what_is_left_out(self, say: Callable[[str], object]) -> None:
-        """Name the private properties, where they are not written."""
+        """Name the private properties that are left out."""
         left_out = [name for name, each in self.entity.properties.items() if each.private]
         if left_out and not self.private:
             say(f"left out: the private properties {', '.join(left_out)} (--private writes them)")

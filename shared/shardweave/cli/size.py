@@ -1,6 +1,6 @@
-"""`shardweave size`: how many bytes each property of a record takes, the generated ones too, as JSON.
+"""`shardweave size`: the size of each property of a record in bytes, including generated ones, as JSON.
 
-Bytes are those that DynamoDB counts: the attribute's name and its value. An index holds a copy of what it projects.
+Sizes are those that DynamoDB counts: the attribute's name and its value. An index contains a copy of what it projects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """The sizes of the record on standard input."""
+    """Print the sizes of the record on standard input."""
     schema = schema_of(options)
     entity = entity_of(options, schema)
     item = item_of(entity, parse_object(whole_text(streams.stdin)))
@@ -65,7 +65,7 @@ def _key_limits(layout: TableLayout) -> dict[str, int]:
 
 
 def _index_bytes(layout: TableLayout, item: Mapping[str, Value]) -> dict[str, int]:
-    """The bytes of the record's copy in each index, 0 where it has none."""
+    """The size of the record's copy in each index, 0 if it is not in the index."""
     found = {}
     for index in layout.indexes:
         projected = layout.projected(index.name)

@@ -1,8 +1,8 @@
-"""`shardweave space`: the hash key space of a query, as a JSON list.
+"""`shardweave space`: the hash keys that a query would read, as a JSON list.
 
-One hash key for each shard of each generation that can hold an answer, or for each of the shards that a generated hash
-key has of its own; one for each generation when the item has what decides the shard. Without `--to`, generations that
-begin within the hour count as begun, as they do for readers.
+One hash key for each shard of each generation that can contain results, or for each shard of a hash key with its own
+number of shards; only one for each generation if the given values determine the shard. Without `--to`, generations that
+begin within the hour are included, as in queries.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """The space on one line."""
+    """Print the hash keys on one line."""
     entity = entity_of(options, schema_of(options))
     key = hash_key_named(entity, options.hash_key)
     latest = streams.clock() + READ_AHEAD_MS if options.latest is None else options.latest
@@ -54,8 +54,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 def moment(text: str) -> int:
-    """Epoch milliseconds of a time: a day (its midnight in UTC), a date and time with a zone, or milliseconds. Raises
-    ArgumentTypeError, also for seconds."""
+    """The epoch milliseconds of a time: a day (its midnight in UTC), a date and time with a zone, or milliseconds.
+    Raises ArgumentTypeError, also for seconds."""
     if re.fullmatch("-?[0-9]+", text):
         try:
             TimestampCodec("ms").encode(int(text[:20]))

@@ -1,9 +1,9 @@
-"""`shardweave token`: a development token, which carries claims to the local server.
+"""`shardweave token`: prints a development token, which carries claims to the local server.
 
     shardweave token --claim tenant=acme --group admin
     curl -H "Authorization: Bearer $(shardweave token --claim tenant=acme)" http://127.0.0.1:8123/v1/projects
 
-It is signed with the secret of the data folder, and no deployed service takes it.
+It is signed with the secret of the data folder, so no deployed service accepts it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """The token on a line."""
+    """Print the token."""
     if options.data is not None and not options.data.is_dir():
         message = f"there is no folder {options.data}, and a token is for the server of one"
         raise ConfigurationError(
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 
 def claim(text: str) -> tuple[str, str]:
-    """A claim and its value, of NAME=VALUE. Raises ArgumentTypeError."""
+    """The name and the value of a claim, from NAME=VALUE. Raises ArgumentTypeError."""
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a claim; give NAME=VALUE")

@@ -20,8 +20,8 @@ location_text, use_one_of = fault_text.location_text, fault_text.use_one_of
 
 
 class ShardweaveError(Exception):
-    """Base of all. `code` is stable; `where` names the place (a property, an index, a parameter); `fix` what to do.
-    `maybe_written`: the write that ended with it was sent and may have been carried out."""
+    """The base of all errors. `code` is stable; `where` names the place (a property, an index, a parameter); `fix` says
+    what to do. `maybe_written`: a write was sent, ended with this error, and may have been carried out."""
 
     code: ClassVar[str] = "error"
     maybe_written = False
@@ -134,7 +134,7 @@ class CursorExpired(InputError):
 
 
 class InvalidShardArguments(InputError):
-    """Parts that make no shard key: an origin, a shard or an id that none can have."""
+    """Parts that can't form a shard key: an invalid origin, shard or id."""
 
     code = "invalid_shard_arguments"
 
@@ -146,7 +146,7 @@ class InvalidShardKey(InputError):
 
 
 class MalformedRequest(InputError):
-    """A request that can't be read: not JSON, not UTF-8, no object."""
+    """A request that can't be read: no JSON, no UTF-8, or no object."""
 
     code = "malformed_request"
 
@@ -158,19 +158,19 @@ class BodyTooLarge(InputError):
 
 
 class AnswerTooLarge(InputError):
-    """An answer whose first record, with those that it leads to, would exceed what an answer has room for."""
+    """An answer whose first record, with its related records, would exceed the maximum size of an answer."""
 
     code = "answer_too_large"
 
 
 class RequestTimeout(InputError):
-    """A request that did not come whole in time."""
+    """A request that was not completely received in time."""
 
     code = "request_timeout"
 
 
 class UnsupportedMediaType(InputError):
-    """A request whose body is of another type than the operation takes."""
+    """A request whose body has a media type that the operation does not accept."""
 
     code = "unsupported_media_type"
 
@@ -182,19 +182,19 @@ class RouteNotFound(InputError):
 
 
 class Unauthenticated(InputError):
-    """Nobody knows who asks: there is no token, or not a valid one."""
+    """The caller is unknown: there is no valid token."""
 
     code = "unauthenticated"
 
 
 class Forbidden(InputError):
-    """The caller may not do this, whatever is stored."""
+    """The caller may not do this, regardless of what is stored."""
 
     code = "forbidden"
 
 
 class MethodNotAllowed(InputError):
-    """A path that the API has, with other methods. `allowed` lists them."""
+    """A path of the API, with a method that it does not have. `allowed` lists its methods."""
 
     code = "method_not_allowed"
 
@@ -204,25 +204,25 @@ class MethodNotAllowed(InputError):
 
 
 class DeadlineTooShort(ShardweaveError):
-    """The deadline left no time to advance at all; no page could make progress."""
+    """The deadline was too short for any progress."""
 
     code = "deadline_too_short"
 
 
 class TimeLimitTooShort(DeadlineTooShort):
-    """The time limit that the caller set left no time to advance at all, where the request itself had more."""
+    """The time limit that the caller set was too short for any progress; the request itself had more time."""
 
     code = "time_limit_too_short"
 
 
 class TooManyReads(ShardweaveError):
-    """A request that would take more of the table than one request may: reads of single records, or read units."""
+    """A request that would read too much of the table: too many single records, or too many read units."""
 
     code = "too_many_reads"
 
 
 class RateExceeded(ShardweaveError):
-    """The caller, or its tenant, has asked for as much as it may in a minute. `retry_after_seconds` is how long."""
+    """The caller, or its tenant, has used up its limit per minute. `retry_after_seconds` is the time to wait."""
 
     code = "rate_exceeded"
 
@@ -261,7 +261,7 @@ class NotFound(ShardweaveError):
 
 
 class ReportMissing(NotFound):
-    """There is no report of the doctor yet."""
+    """The doctor has not made a report yet."""
 
     code = "report_missing"
 
@@ -297,7 +297,7 @@ class HasChildren(Conflict):
 
 
 class DeleteIncomplete(ShardweaveError):
-    """The time of a deletion ended while records that belong to it were going. Deleting it again goes on."""
+    """A deletion ran out of time while dependent records were being deleted. Deleting the record again continues it."""
 
     code = "delete_incomplete"
     maybe_written = True
@@ -310,7 +310,7 @@ class IdempotencyMismatch(Conflict):
 
 
 class StillInProgress(Conflict):
-    """The work of an idempotency key, or of an event, has been begun and has not ended."""
+    """The work of an idempotency key, or of an event, has begun and has not ended."""
 
     code = "still_in_progress"
 
@@ -328,7 +328,7 @@ class PreconditionFailed(ShardweaveError):
 
 
 class RecordUnreadable(ShardweaveError):
-    """A stored record is damaged, another program's, or its entity has changed: `record` says which it is, and how."""
+    """A stored record is damaged, of another program, or no longer fits its entity; `record` has the details."""
 
     code = "record_unreadable"
 
@@ -356,7 +356,7 @@ class ReshardUnreadable(ShardweaveError):
 
 
 class ShardMapChanged(ShardweaveError):
-    """The shard map that a read or write went by is too old to be relied on, or no longer in force. Nothing changed."""
+    """The shard map of a read or write is too old to be used, or no longer in force. Nothing was changed."""
 
     code = "shard_map_changed"
 
@@ -409,8 +409,8 @@ class ConditionFailed(TableError):
 
 @dataclass(frozen=True)
 class CancellationReason:
-    """Why one action of a transaction failed. `code` is DynamoDB's, such as None, ConditionalCheckFailed, or
-    TransactionConflict. `item` is the current item when the action asked for it."""
+    """The reason why one action of a transaction failed. `code` is DynamoDB's, such as None, ConditionalCheckFailed, or
+    TransactionConflict. `item` is the current item if the action asked for it."""
 
     code: str
     item: Mapping[str, Any] | None = None
@@ -489,7 +489,7 @@ class StreamTrimmed(TableError):
 
 
 class StreamPositionUnknown(InvalidRequest):
-    """The stream has not come to this position: it is another stream's, or the table is older than the position."""
+    """The stream does not have this position yet: it is a position of another stream, or the table is an older copy."""
 
     code = "stream_position_unknown"
 

@@ -1,4 +1,4 @@
-"""The exit codes of every command: wrong is what the same arguments would meet again, failed is all else."""
+"""The exit codes of every command. An error is "wrong" if the same arguments would cause it again, else "failed"."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ EXIT_CODES = (
     "a backfill needs someone to look; 2 the arguments or a configuration are wrong, and nothing was done; 130 stopped "
     "by Ctrl+C, 143 by SIGTERM."
 )
-"""What the help of each command says at its end."""
+"""The text about exit codes at the end of each command's help."""
 
 
 class Unavailable(ConfigurationError):
-    """What a command needs can't be had now: another one uses it, or it could not be installed or started."""
+    """Something that a command needs is not available now: another command uses it, or it could not be installed or
+    started."""
 
     code = "unavailable"
 
 
 def exit_code_of(error: ShardweaveError) -> int:
-    """2 where arguments or a configuration are wrong and nothing was done, 1 where something failed."""
+    """The exit code of an error: 2 if arguments or a configuration are wrong and nothing was done, 1 if something
+    failed."""
     if isinstance(error, Unavailable):
         return FAILED
     return WRONG if isinstance(error, (ConfigurationError, SchemaError)) else FAILED

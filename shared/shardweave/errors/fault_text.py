@@ -1,4 +1,4 @@
-"""One thing that is wrong, as a value and as text: its place, what is wrong with it, and what to do.
+"""A fault as a value and as text: its place, what is wrong, and the fix.
 
 Errors are made of these (see `errors`, which names them too).
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong, with its place and its fix."""
+    """A fault, with its place and its fix."""
 
     where: str
     message: str
@@ -25,7 +25,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class FieldFault:
-    """One property that failed validation: its path, what was wrong, and pydantic's type of the error."""
+    """A property that failed validation: its path, what was wrong, and pydantic's type of the error."""
 
     location: tuple[str | int, ...]
     message: str
@@ -48,15 +48,15 @@ UNREADABLE_CODES = {
     "unknown_version": "its form is of a version that this program does not have",
     "not_upgraded": "an upgrade of its stored form failed, or changed what a key, a lookup or a relation is made of",
 }
-"""What can be wrong with a stored record, and what that says."""
+"""The codes of faults of a stored record, with the text of each."""
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A stored record that can't be read, and why: nothing of what it holds. `key` is its identity by stored name,
-    empty where its key can't be read either; `code` is one of `UNREADABLE_CODES`; `properties` are those at fault that
-    are not private, each with what is wrong. `position`, in a page or a batch: how many of its items stand before.
-    `stored_key` is the table's own, for whoever looks into the table."""
+    """A stored record that can't be read, and the reason, without any of its values. `key` is its identity by stored
+    name, empty if its key can't be read either; `code` is one of `UNREADABLE_CODES`; `properties` are the properties at
+    fault that are not private, each with what is wrong. `position`, in a page or a batch, is the number of items before
+    it. `stored_key` is the table's own key, for whoever looks into the table."""
 
     entity: str
     key: Mapping[str, Any]
@@ -68,8 +68,7 @@ class Unreadable:
 
     @property
     def name(self) -> str:
-        """What tells it from all other records: its collection and its key, or the table's where that can't be
-        read."""
+        """A unique name of the record: its collection and its key, or the table's key if that can't be read."""
         return "/".join([self.collection, *map(str, self.key.values() if self.key else self.stored_key)])
 
     @property
@@ -114,13 +113,13 @@ def location_text(location: Sequence[str | int]) -> str:
 
 
 def use_one_of(names: Iterable[str], *, what: str) -> str:
-    """The fix of a name that is not known: the names that there are, of `what` kind."""
+    """The fix for an unknown name: the existing names, of `what` kind."""
     listed = ", ".join(names)
     return f"use one of {listed}" if listed else f"leave it out, or declare it: there is no {what} here"
 
 
 def with_fix(message: str, fix: str) -> str:
-    """A message and its fix as sentences; a message that is a list ends with a line's end."""
+    """A message and its fix as sentences. A message that is a list ends with a line break."""
     if not fix:
         return message
     end = "" if message.endswith((".", "!", "?", ":", "\n")) else "."

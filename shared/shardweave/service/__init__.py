@@ -1,1 +1,1 @@
-"""A service put together from its schema, its table and its settings."""
+"""A service: built from its schema, its table and its settings."""

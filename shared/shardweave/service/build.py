@@ -68,17 +68,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """All that differs between deployments.
+    """Everything that differs between deployments.
 
-    `table_name`, `endpoint_url` and `region` are for DynamoDB; `throttle` is how many reads run at once for one
-    process; queries do not use `hidden_indexes`, which are still being filled. `waits` are those of re-shards, short
-    in stages that are thrown away only; cursors live as long as they say. `operators` are those who may send events
-    and move an entity's records: without any, nobody may, and there are no operations for moving.
-    `max_read_units` are the most that one query over HTTP may spend, `max_related` the related records that one request
-    may read. `rates` are what one tenant may ask for in a minute, by default anything.
-    `cursor_keys` may be a function that gives them, which is called with the first cursor. `external_keys` gives the
-    secrets of external keys, and is asked only where an entity has an origin. `introspection`: GraphQL tells its
-    schema, unless the service says otherwise.
+    `table_name`, `endpoint_url` and `region` are for DynamoDB. `throttle` is the number of reads that a process runs at
+    once. Queries do not use `hidden_indexes`, which are still being filled. `waits` are the waits of re-shards, short
+    only in stages whose data does not matter; cursors are valid as long as these say. `operators` may send events and
+    move an entity's records: with none, nobody may, and there are no operations for moving.
+
+    `max_read_units` is the maximum cost of one query over HTTP, `max_related` the maximum number of related records
+    that one request may read. `rates` are the limits of one tenant per minute, by default none. `cursor_keys` may be a
+    function that returns the keys; it is called for the first cursor. `external_keys` returns the secrets of external
+    keys, and is called only if an entity has an origin. `introspection`: GraphQL answers queries of its schema, unless
+    the service decides it itself.
     """
 
     cursor_keys: CursorKeys | Callable[[], CursorKeys]
@@ -130,7 +131,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Service:
-    """A service that is put together."""
+    """A service that has been built."""
 
     settings: Settings
     parts: Parts
@@ -154,9 +155,9 @@ def build(
     module: ModuleType | None = None,
     rekey: Any = None,
 ) -> Service:
-    """The service of these settings; `module` is its module, where that was imported already. `clock` gives epoch
-    milliseconds; time limits go by `waiting` and `wait`, see `fanout`; `observe` is told of each request,
-    `observe_query` of each query. `rekey` replaces what the module says of old forms. Raises ConfigurationError,
+    """The service of these settings. `module` is its module if it has been imported already. `clock` returns epoch
+    milliseconds; time limits use `waiting` and `wait`, see `fanout`. `observe` is called for each request,
+    `observe_query` for each query. `rekey` replaces the module's mapping of old forms. Raises ConfigurationError,
     SchemaError."""
     module = module or service_module(settings.service)
     schema = module_schema(module, key_format(settings.key_format)).hiding(settings.hidden_indexes)
@@ -224,9 +225,9 @@ def operations_of(
     *,
     introspection: bool = False,
 ) -> tuple[Operation, ...]:
-    """The operations of every collection, of an entity or of several, and of every projection, GraphQL where the
-    service has it, then those that the service declares. `operators` are who may send events, `max_related` the related
-    records that one request may read; `introspection` is that of the settings."""
+    """The operations of every collection, of one entity or of several, and of every read model; GraphQL, if the service
+    has it; then the operations that the service declares. `operators` may send events, `max_related` is the maximum
+    number of related records that one request may read, `introspection` is as in the settings."""
     collections = [
         Collection(entity, parts.store, parts.queries, parts.external_keys, parts.access, max_related=max_related)
         for entity in parts.schema.entities.values()
@@ -277,8 +278,8 @@ def reshard_driver(
     clock: Callable[[], int] = now_ms,
     waiting: RetryClock | None = None,
 ) -> ReshardDriver:
-    """What is given every change of a table: it drives re-shards, and watches the load of shards. `pace` and
-    `budget_ms` say how long it works at a time, see `pace` and `driver`; `waiting`, what its movers' pauses are."""
+    """The handler of a table's changes: it drives re-shards, and watches the load of shards. `pace` and `budget_ms`
+    limit the time that it works in one call, see `pace` and `driver`; `waiting` makes the pauses of its movers."""
     from ..reshard.admin import ReshardAdmin
     from ..reshard.coordinator import Coordinator
     from ..reshard.driver import BUDGET_MS, ReshardDriver
@@ -295,7 +296,7 @@ def reshard_driver(
 
 
 def reshard_operator(table: Table, waits: Waits, clock: Callable[[], int] = now_ms) -> ReshardAdmin:
-    """What operators ask of re-shards."""
+    """The operators' commands for re-shards."""
     from ..reshard.admin import ReshardAdmin
     from ..reshard.coordinator import Coordinator
 
@@ -304,8 +305,8 @@ def reshard_operator(table: Table, waits: Waits, clock: Callable[[], int] = now_
 
 
 def operators_operations(parts: Parts, operators: Operators, operator: ReshardAdmin) -> tuple[Operation, ...]:
-    """The operations of every entity that move its records, and the doctor's. They are taken from no tenant's
-    minute."""
+    """The operations that move the records of every entity, and the doctor's. They do not count towards a tenant's rate
+    limit."""
     from ..api.routes.doctor import DoctorRoutes
     from ..api.routes.reshard import ReshardRoutes
 
@@ -320,16 +321,16 @@ def title_of(settings: Settings) -> str:
 
 
 def explorer_operations(settings: Settings, parts: Parts, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """The page on a service with these operations, and what only the page asks."""
+    """The page of the Explorer for a service with these operations, and the operations that only the page uses."""
     from ..api.explorer.route import ExplorerRoutes
 
     return ExplorerRoutes(title_of(settings), parts, settings.operators, operations).operations()
 
 
 def import_ahead(service: str) -> None:
-    """Import what `build` and first requests would: for a process that is kept as a snapshot, of which each restored
-    one has it already, or that is started before its requests. Nothing is opened or read. A service that can't be
-    imported is told of with the first request."""
+    """Import what `build` and the first requests would import: for a process of which a snapshot is taken, so that each
+    restored process need not, and for one that is started before its requests. Nothing is opened or read. If the
+    service can't be imported, the first request reports it."""
     from cryptography.hazmat.primitives.ciphers import aead  # noqa: F401
 
     from ..api import route_answers, route_arguments, shown_values  # noqa: F401
@@ -376,7 +377,7 @@ def deployed_schema(variables: Mapping[str, str]) -> Schema:
 
 
 def change_handler(variables: Mapping[str, str]) -> ChangeHandler:
-    """What is given every change of a deployed table, in order: TABLE_NAME, SERVICE, KEY_FORMAT, HIDDEN_INDEXES,
+    """The handler of every change of a deployed table, in order: TABLE_NAME, SERVICE, KEY_FORMAT, HIDDEN_INDEXES,
     RESHARD_WAITS. Raises ConfigurationError, SchemaError."""
     hidden = tuple(name for name in variables.get("HIDDEN_INDEXES", "").split(",") if name)
     schema = deployed_schema(variables).hiding(hidden)
@@ -397,7 +398,7 @@ def feeding(handler: ChangeHandler, store: Store) -> ChangeHandler:
 
 
 def deployed_policy(variables: Mapping[str, str]) -> Policy:
-    """When a deployed function re-shards: RESHARD_POLICY. Raises ConfigurationError."""
+    """The policy that decides when a deployed function re-shards: RESHARD_POLICY. Raises ConfigurationError."""
     from ..reshard.load.policy import Policy
 
     return Policy.of_mode(variables.get("RESHARD_POLICY") or "propose", "RESHARD_POLICY")
@@ -427,7 +428,7 @@ def _table_name(variables: Mapping[str, str]) -> str:
 
 
 def encode_cursor_keys(keys: CursorKeys) -> str:
-    """The text that is kept where secrets are kept."""
+    """The text form of cursor keys, as it is stored in a secret."""
     return encode_key_ring(KeyRing(keys.current, keys.secrets))
 
 
@@ -438,6 +439,6 @@ def decode_cursor_keys(text: str) -> CursorKeys:
 
 
 def decode_external_keys(text: str) -> ExternalKeys:
-    """External keys from the same text. Raises ConfigurationError, which does not show it."""
+    """The external keys in the same text form. Raises ConfigurationError, which does not show the text."""
     ring = decode_key_ring(text, where="external keys")
     return ExternalKeys(ring.current, ring.secrets)

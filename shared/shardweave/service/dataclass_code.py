@@ -1,11 +1,11 @@
-"""The methods of dataclasses, compiled when a layer is made and not at every start of a function.
+"""The methods of dataclasses, compiled when a layer is built instead of at every start of a function.
 
-Python writes the methods of each dataclass as text and compiles it when the class is made: for about 280 classes that
-is half of the time that importing the library takes. `python -m shardweave.service.dataclass_code` imports what
-functions may import, and keeps each text that was compiled, with its code, in a file beside this module. A function
-that calls `use` first finds the code by its text. So the standard library makes the classes, of the code that it would
-compile itself, however they are defined. A text that is not in the file is compiled, and so is every one where the
-file is of another Python, or is not there.
+Python writes the methods of each dataclass as text and compiles the text when the class is created: for about 280
+classes this is half of the time that importing the library takes. `python -m shardweave.service.dataclass_code` imports
+the modules that functions may import, and stores each compiled text with its code in a file beside this module. In a
+function that has called `use`, the code is looked up by its text. So the standard library still creates the classes,
+from the code that it would have compiled itself. A text that is not in the file is compiled; so is every text if the
+file is missing or belongs to another version of Python.
 
 The file: marshal of (magic number of the bytecode, {text: marshal of its code}).
 """
@@ -31,7 +31,7 @@ Run = Callable[[str, dict[str, Any], dict[str, Any]], None]
 
 
 def use(file: Path = FILE) -> None:
-    """Takes the methods of classes that are made from now on from the file, if there is one of this Python."""
+    """From now on, take the methods of new dataclasses from the file, if it exists and is of this version of Python."""
     if not file.is_file():
         return
     magic, codes = marshal.loads(file.read_bytes())  # noqa: S302 - a part of the layer, as the modules are
@@ -46,7 +46,7 @@ def use(file: Path = FILE) -> None:
 
 
 def keep(make_classes: Callable[[], object], file: Path = FILE) -> None:
-    """Writes the file of the methods of all classes that the function makes."""
+    """Write the file with the methods of all dataclasses that a function creates."""
     codes: dict[str, bytes] = {}
 
     def run(text: str, known: dict[str, Any], names: dict[str, Any]) -> None:
@@ -63,7 +63,7 @@ def keep(make_classes: Callable[[], object], file: Path = FILE) -> None:
 
 
 def import_what_functions_may(package: str = "shardweave") -> None:
-    """Imports the modules of a package of the library, but for those that no function has what it takes for."""
+    """Import the modules of a package of the library, except those whose dependencies a layer does not have."""
     found = importlib.import_module(package)
     for module in pkgutil.iter_modules(found.__path__, f"{package}."):
         if module.name.partition(".")[2] in NOT_IN_FUNCTIONS:
@@ -79,7 +79,8 @@ def _compiled(text: str) -> CodeType:
 
 
 def _let_dataclasses_use(run: Run | Any) -> None:
-    """The module of the standard library finds `exec` among its own names before the built-in ones."""
+    """Replace the function with which the module `dataclasses` executes code: it looks up `exec` among its own names
+    first."""
     vars(dataclasses)["exec"] = run
 
 

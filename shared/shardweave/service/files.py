@@ -1,9 +1,9 @@
-"""Which file a service is: by its name, or by its path.
+"""Finding the file of a service, by its name or its path.
 
-A name is that of a module in the package `services`, where there is one; else of a file or a package in the project's
-folder; else of one beside the library, which is where a Lambda layer has it. A path is that of a file or of a package's
-folder. As for a script, what stands beside a service can be imported by it. Another module of the same name, such as
-one of Python's own, is never taken for it.
+A name is that of a module in the package `services`, if there is one; else of a file or a package in the project's
+folder; else of one beside the library, as in a Lambda layer. A path is that of a file or of a package's folder. As with
+a script, a service can import modules beside it. Another module of the same name, such as one of Python's own, is never
+used instead.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ DEFAULT_SERVICE = "user_service"
 _DECLARES = "def schema("
 
 _given: dict[str, Path] = {}
-"""Where services are that were named by a path."""
+"""The paths of services that were given by a path."""
 
 
 @dataclass(frozen=True)
 class ServiceFile:
-    """A service's module: how it is imported, and where it is. `beside`: what stands beside it belongs to it."""
+    """A service's module: its import name and its path. `beside`: it is in the package `services`, whose other modules
+    belong to it."""
 
     name: str
     module: str
@@ -39,12 +40,12 @@ class ServiceFile:
 
     @property
     def place(self) -> str:
-        """Where it is, as an error says it."""
+        """The path, for errors."""
         return f"{SERVICES}/{self.name}.py" if self.beside else shown_path(self.path)
 
     @property
     def sources(self) -> Path:
-        """What has to be where it is deployed: the package `services`, the service's own, or its file."""
+        """The files to deploy: the package `services`, the service's own package, or its file."""
         if self.beside:
             return self.path
         return self.path.parent if self.path.name == "__init__.py" else self.path
@@ -56,7 +57,7 @@ def shipped_services() -> list[str]:
 
 
 def service_names() -> list[str]:
-    """The services that can be named here."""
+    """The names of all services that can be found here."""
     files = (*project_folder().glob("*.py"), *project_folder().glob("*/__init__.py"))
     declaring = [path for path in files if _DECLARES in path.read_text(errors="replace")]
     found = {path.parent.name if path.name == "__init__.py" else path.stem for path in declaring}
@@ -64,8 +65,7 @@ def service_names() -> list[str]:
 
 
 def default_service() -> str:
-    """The service where none is named: what `cdk.json` says, else the only one that there is. Raises
-    ConfigurationError."""
+    """The service to use if none is named: the one in `cdk.json`, else the only one. Raises ConfigurationError."""
     chosen = committed_context().get("service")
     if isinstance(chosen, str) and chosen:
         return named_service(chosen)
@@ -73,8 +73,8 @@ def default_service() -> str:
 
 
 def only_service(names: Sequence[str]) -> str:
-    """The one of these that is meant where none is named: the only one, or the example of the library's own repository.
-    Raises ConfigurationError when there is none, or a choice."""
+    """The service that is meant if none is named: the only one, or the example in the library's own repository. Raises
+    ConfigurationError if there is none, or a choice."""
     if len(names) == 1:
         return names[0]
     if DEFAULT_SERVICE in names:
@@ -90,7 +90,7 @@ def only_service(names: Sequence[str]) -> str:
 
 
 def named_service(text: str) -> str:
-    """The name of a service that is given by its name or its path. Raises ConfigurationError."""
+    """The name of a service, given by its name or its path. Raises ConfigurationError."""
     if not is_path(text):
         return text
     folder = next((base for base in (Path.cwd(), project_folder()) if (base / text).exists()), None)
@@ -111,7 +111,7 @@ def named_service(text: str) -> str:
 
 
 def service_text(text: str) -> str:
-    """The same service, as it is named from the project's folder."""
+    """The name or the path of a service, relative to the project's folder."""
     named_service(text)
     if not is_path(text):
         return text
@@ -123,7 +123,7 @@ def service_file(name: str) -> ServiceFile:
     """The module of a service. Raises ConfigurationError that lists the services."""
     if name not in _given and name in shipped_services():
         return ServiceFile(name, f"{SERVICES}.{name}", Path(next(iter(_package()))).resolve(), beside=True)
-    # A function may run below a project's folder, in an emulator, and has what was deployed all the same.
+    # In an emulator a function may run below a project's folder; it uses the deployed files all the same.
     deployed = "AWS_LAMBDA_FUNCTION_NAME" in os.environ
     near = [] if deployed else [*([_given[name]] if name in _given else []), project_folder()]
     folders = [*near, LIBRARY.parent]
@@ -161,11 +161,11 @@ def _module_file(path: Path) -> Path | None:
 
 
 def _is_for_tests(name: str) -> bool:
-    """Whether pytest takes a module for its own: a fixture may be named `schema` as well."""
+    """Whether pytest would import a module as tests, in which a fixture may be named `schema` too."""
     return name == "conftest" or name.startswith("test_") or name.endswith("_test")
 
 
 def can_name(name: str) -> bool:
-    """Whether a service, and so its module, can have the name."""
+    """Whether a name is possible for a service, and so for its module."""
     usable = name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
     return usable and name not in sys.stdlib_module_names and name not in (SERVICES, LIBRARY.name, "functions")

@@ -38,7 +38,8 @@ _ARGUMENTS = {"schema": "key_format", "operations": "parts", "sample_data": "day
 
 
 def service_module(name: str) -> ModuleType:
-    """The module of a service. Raises ConfigurationError that lists the services, or says why it can't be imported."""
+    """The module of a service. Raises ConfigurationError that lists the services, or gives the reason why it can't be
+    imported."""
     file = service_file(name)
     module = _called(name, lambda: importlib.import_module(file.module), "can't be imported")
     found = getattr(module, "__file__", None)
@@ -73,13 +74,13 @@ def module_schema(module: ModuleType, key_format: KeyFormat) -> Schema:
 
 
 def service_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
-    """The operations that a service declares itself: its routes (see `routing`), then those of a function
-    `operations(parts)`, for what routes can't say. Raises ConfigurationError."""
+    """The operations that a service declares: its routes (see `routing`), then those of a function `operations(parts)`,
+    for operations that can't be written as routes. Raises ConfigurationError."""
     return (*_route_operations(module, parts), *_own_operations(module, parts))
 
 
 def _route_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
-    # A service without routes does not pay for them.
+    # The module of routes is imported only for a service that has some.
     routing = sys.modules.get("shardweave.routing")
     routes = [] if routing is None else [each for each in vars(module).values() if isinstance(each, routing.Route)]
     if not routes:
@@ -108,7 +109,7 @@ def _own_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
 
 
 def service_graphql(module: ModuleType) -> GraphQL | None:
-    """What the service says about its GraphQL; None where it has none. Raises ConfigurationError."""
+    """The GraphQL settings of a service; None if it has no GraphQL. Raises ConfigurationError."""
     found = vars(module).get("graphql")
     if found is not None and not isinstance(found, GraphQL):
         raise ConfigurationError(
@@ -120,7 +121,7 @@ def service_graphql(module: ModuleType) -> GraphQL | None:
 
 
 def service_rekey(module: ModuleType) -> Any:
-    """What the service says of the old form of records that are being brought in (`rekey = {...}`), None if nothing."""
+    """The mapping of the old form of records that are being brought in (`rekey = {...}`); None if there is none."""
     return vars(module).get("rekey")
 
 
@@ -130,7 +131,7 @@ def has_sample_data(module: ModuleType) -> bool:
 
 
 def service_sample_data(module: ModuleType, day: dt.date) -> list[Entity | Event]:
-    """What the service's table begins with, here. Raises ConfigurationError."""
+    """The records and events of the sample data of a day. Raises ConfigurationError."""
     from ..schema.entity import Entity
     from ..schema.read_models import Event
 
@@ -151,12 +152,12 @@ def service_sample_data(module: ModuleType, day: dt.date) -> list[Entity | Event
 
 @cache
 def _compiled(function: Callable[[KeyFormat], object], key_format: KeyFormat) -> object:
-    """A schema never changes, and compiling it takes a while: a process does it once."""
+    """The schema for a key format. Schemas never change and take a while to compile, so each is compiled once."""
     return function(key_format)
 
 
 def _function(module: ModuleType, name: str, argument: object) -> Callable[[Any], Any] | None:
-    """A function of the module that takes one argument; None when there is none of that name."""
+    """The function of the module with this name, which must take one argument; None if there is none."""
     function: Callable[[Any], Any] | None = getattr(module, name, None)
     if function is None:
         return None
@@ -173,7 +174,7 @@ def _function(module: ModuleType, name: str, argument: object) -> Callable[[Any]
 
 
 def _called(name: str, call: Callable[[], R], failure: str) -> R:
-    """What a call of the user's code gives. Raises ConfigurationError with the last line of that code."""
+    """The result of a call of the user's code. Raises ConfigurationError with the line of that code."""
     try:
         return call()
     except SchemaError:
