@@ -1,7 +1,8 @@
-"""What is provisioned: one construct a file, put together in `provision`, and the commands that deploy it.
+"""Deployment: the resources of a stage, one construct a file, combined in `provision`, and the commands that deploy
+them.
 
-`ShardweaveStack` is a deployment by itself, `ShardweaveService` one within a stack of another app. They are loaded when
-they are asked for, since the CDK is.
+`ShardweaveStack` is a complete deployment, `ShardweaveService` a deployment within a stack of another app. They are
+loaded when they are first used, since they import the CDK.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,5 @@
-"""Which account and region a command goes to: `--profile` and `--region`, else what the AWS tools' variables say."""
+"""The account and region of a command: from `--profile` and `--region`, else from the environment variables of the AWS
+tools."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ def add_account_options(parser: argparse.ArgumentParser) -> None:
 
 
 def choose_account(variables: MutableMapping[str, str], profile: str | None, region: str | None) -> None:
-    """Let every tool go to one place. boto3 reads the one name of a region, every other tool the other."""
+    """Make all tools use the same account and region. boto3 reads another variable for the region than the other
+    tools."""
     if profile is not None:
         variables["AWS_PROFILE"] = profile
     if region is not None:

@@ -1,4 +1,4 @@
-"""Exceptions from AWS's published rules (cdk-nag). Each is for one finding of one construct, and says why."""
+"""Exceptions from AWS's published rules (cdk-nag), each for one finding of one construct, with the reason."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from constructs import IConstruct
 
 
 def acknowledge(construct: IConstruct, finding: str, reason: str) -> None:
-    """Let a finding such as `AwsSolutions-IAM5[Resource::*]` stand for a construct and what is below it."""
+    """Accept a finding such as `AwsSolutions-IAM5[Resource::*]` of a construct and of those below it."""
     rules = finding.partition("-")[0]
     Validations.of(construct).acknowledge(Acknowledgment(id=f"{rules}::{finding}", reason=reason))

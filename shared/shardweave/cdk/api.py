@@ -1,8 +1,8 @@
-"""The HTTP API: one function behind one entrance, which is never open.
+"""The HTTP API: one function behind one route, which always requires authentication.
 
-Callers carry a token of the configured issuer (JWT authorizer), or, without an issuer, sign with AWS credentials (IAM).
-The one route takes every path, so no path can be added without its authorizer; what exists below is the function's to
-say. The stage is throttled and logs each request: who, what, how long, never a body.
+Callers send a token of the configured issuer (JWT authorizer), or, without an issuer, sign with AWS credentials (IAM).
+The one route takes every path, so no path can be added without its authorizer; the function decides which paths exist.
+The stage is throttled and logs who sent each request, which one it was and how long it took, never a body.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Api(Construct):
         )
 
     def refused(self, period: Duration) -> cloudwatch.Metric:
-        """How many calls were more than the API takes. The gateway itself counts them among all that are 4xx."""
+        """The number of throttled calls. The gateway's own metric counts them together with all other 4xx answers."""
         return self._refused.metric(period=period, statistic=cloudwatch.Stats.SUM)
 
 
@@ -114,7 +114,7 @@ def _authorizer(configuration: Configuration) -> http.IHttpRouteAuthorizer:
 
 @jsii.implements(http.IAccessLogSettings)
 class _AccessLog:
-    """One JSON object a request. Paths and queries may hold values, so neither is logged."""
+    """The access log: one JSON object a request. Paths and queries may contain values, so they are not logged."""
 
     def __init__(self, group: aws_logs.ILogGroup) -> None:
         self._group = group

@@ -1,6 +1,7 @@
-"""The CDK app: reads the context, builds the stack, writes its template. An error is its message alone.
+"""The CDK app: reads the context, builds the stack, writes its template. An error is printed as its message, without a
+traceback.
 
-Of waves each is an assembly of its own below the app's, with the same stack; they share the assets.
+Each wave is an assembly of its own below the app's, with the same stack; they share the assets.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .stack import ShardweaveStack
 from .waves import wave_name
 
 CDK_CONTEXT = ("@aws-cdk", "aws-cdk", "aws:")
-"""What the names begin with that the CDK itself reads."""
+"""The prefixes of the names in the context that the CDK itself reads."""
 
 
 def main() -> None:

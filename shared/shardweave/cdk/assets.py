@@ -1,7 +1,7 @@
-"""What is uploaded: folders that are made by a function, without a container.
+"""Assets: folders that a function makes, without a container, and the CDK uploads.
 
-An asset is named by the hash of what it is made of, not of what came out, so its name is the same on every machine and
-known without making it. It is made when its stack is deployed; a template can be had without.
+The name of an asset is the hash of its sources, not of its content, so it is the same on every machine and known before
+the asset is made. An asset is made when its stack is deployed; a template needs none.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ class _Making:
         self._make = make
 
     def try_bundle(self, output_dir: str, *, image: object = None, **options: Any) -> bool:
-        """What the CDK calls. It would turn to a container if this were false."""
+        """Fill the folder, when the CDK calls. If this returned False, the CDK would use a container."""
         del image, options
         self._make(Path(output_dir))
         return True
 
 
 def made_asset(name: str, sources: Iterable[Path], make: Callable[[Path], None]) -> lambda_.AssetCode:
-    """The asset that `make` puts into a folder. `name` and the content of `sources` (files and folders) decide it."""
+    """The asset whose folder `make` fills. Its hash is that of `name` and the content of `sources` (files and
+    folders)."""
     return lambda_.Code.from_asset(
         str(Path(__file__).parent),
         asset_hash_type=AssetHashType.CUSTOM,
@@ -43,7 +44,7 @@ def made_asset(name: str, sources: Iterable[Path], make: Callable[[Path], None])
 
 
 def asset_hash(name: str, sources: Iterable[Path]) -> str:
-    """The hash of what an asset is made of."""
+    """The hash of an asset's sources."""
     digest = hashlib.sha256(name.encode())
     for source in sources:
         for file in source_files((source,)):

@@ -1,8 +1,8 @@
-"""Who may call a deployment, and which of them are its operators.
+"""Who may call a deployment, and who its operators are.
 
-Guarantees: it is never open. With an issuer callers carry its tokens, which say claims and groups; without one they
-sign with AWS credentials, and have no claims. So an operator has to be somebody who can come in that way, and what is
-bound to a claim is out of everybody's reach without an issuer.
+Guarantees: the API always requires authentication. With an issuer, callers send its tokens, which contain claims and
+groups; without one, they sign with AWS credentials, and have no claims. So each operator must be able to authenticate
+in this way, and without an issuer nobody can reach records that are bound to a claim.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _ROLE = re.compile(r"arn:[\w-]+:iam::\d{12}:role/(?:\S+/)?([^/\s]+)")
 
 @dataclass(frozen=True)
 class Issuer:
-    """Who signs the tokens of callers, and whom the tokens have to be for."""
+    """The issuer of callers' tokens, and the audience that the tokens must have."""
 
     url: str
     audiences: tuple[str, ...]
 
 
 def issuer_of(url: str, audience: str, *, iam: bool, loopback: bool) -> Issuer | None:
-    """The issuer of the choices `issuer` and `audience`; None: callers sign with AWS credentials, if `iam` lets them.
-    `loopback`: it may be on the same machine, as an emulator is. Raises ConfigurationError."""
+    """The issuer of the choices `issuer` and `audience`; None: callers sign with AWS credentials, if `iam` allows it.
+    `loopback`: the issuer may be on this machine, as with an emulator. Raises ConfigurationError."""
     if not url:
         if audience:
             raise ConfigurationError(
@@ -75,7 +75,7 @@ def _can_issue(text: str, *, loopback: bool) -> bool:
 
 
 def operators_of(text: str, issuer: Issuer | None) -> str:
-    """The choice `operators`, when each of them can come in. Raises ConfigurationError."""
+    """The choice `operators`, if each of them can authenticate. Raises ConfigurationError."""
     operators = Operators.of_text(text)
     for principal in sorted(operators.principals):
         _check_principal(principal, issuer)
@@ -118,7 +118,7 @@ def _check_group(group: str, issuer: Issuer | None) -> None:
 
 
 def out_of_reach(schema: Schema, issuer: Issuer | None) -> Fault | None:
-    """That nobody could make or see records which are bound to claims, since no caller has any."""
+    """The fault that nobody could create or see records that are bound to claims, since no caller has claims."""
     claims = Authorization(schema.entities).claims
     if issuer is not None or not claims:
         return None

@@ -1,10 +1,10 @@
-"""A folder of certificates in which OpenSSL finds a single one, made of the file that holds all of them.
+"""A folder of certificates in which OpenSSL can look up a single one, made from a file that contains all of them.
 
-Reading a file of 140 authorities takes 40 to 60 ms at each start of a function; of a folder OpenSSL reads only the one
-that signed. The format is OpenSSL's: a file for each certificate, named by the hash of its subject in eight hexadecimal
-digits, a point, and a number where several subjects have the same hash. The hash, since OpenSSL 1.0.0, is the first
-four bytes, least significant first, of the SHA-1 of the subject in a canonical form: each text is UTF-8 in lower case,
-without spaces at its ends, and with one space where there were several.
+Reading a file of 140 authorities takes 40 to 60 ms at each start of a function; from a folder, OpenSSL reads only the
+authority that signed. The format is OpenSSL's: a file for each certificate, whose name is the hash of its subject in
+eight hexadecimal digits, a dot, and a number to distinguish subjects with the same hash. The hash, since OpenSSL 1.0.0,
+is the first four bytes, least significant first, of the SHA-1 of the subject in a canonical form: each text is UTF-8 in
+lower case, without spaces at its ends, and with single spaces inside.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _ENCODINGS = {
     0x1C: "utf-32-be",
     0x1E: "utf-16-be",
 }
-"""The types of texts that the canonical form changes, by their DER tags, and how they are written."""
+"""The types of texts that the canonical form changes, by their DER tags, with their encodings."""
 
 
 def make_ca_folder(bundle: Path, folder: Path) -> int:
-    """Write the folder of all certificates of a file in PEM form. Gives their number."""
+    """Write the folder for all certificates of a file in PEM form. Returns their number."""
     folder.mkdir(parents=True)
     numbers: Counter[str] = Counter()
     for certificate in _CERTIFICATE.findall(bundle.read_text()):
@@ -64,12 +64,12 @@ def _canonical_text(tag: int, text: bytes) -> bytes:
     if encoding is None:
         return _encoded(tag, text)
     utf8 = text.decode(encoding).encode()
-    # Bytes above ASCII stay as they are: only ASCII has a lower case and white space here.
+    # Bytes above ASCII are not changed: only ASCII has lower case and white space here.
     return _encoded(_UTF8, re.sub(rb"[ \t\n\v\f\r]+", b" ", utf8.strip(b" \t\n\v\f\r")).lower())
 
 
 def _elements(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The tags and contents of DER elements, one after the other."""
+    """The tags and contents of consecutive DER elements."""
     position = 0
     while position < len(content):
         tag, length, position = content[position], content[position + 1], position + 2

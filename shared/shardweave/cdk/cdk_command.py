@@ -1,4 +1,4 @@
-"""The CDK's command line in the project, run to its end."""
+"""Running the CDK's command line in the project."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from ..database.project import project_folder
 from .tools import cdk_program, with_node
 
 WORD_SECONDS = 15.0
-"""How long nothing is said while something runs whose output is not shown."""
+"""The seconds after which a command whose output is not shown reports that it is still running."""
 
 
 def cdk(arguments: Sequence[str], *, variables: Mapping[str, str] | None = None, quiet: bool = False) -> int:
-    """Run `cdk` in the project, and give its exit code. `quiet` shows nothing of it unless it fails, but
-    that it runs. When this process
-    is told to stop, so is that one. Raises ConfigurationError."""
+    """Run `cdk` in the project, and return its exit code. With `quiet`, its output is shown only if it fails, apart
+    from a sign that it is running. If this process is told to stop, it stops the command. Raises ConfigurationError."""
     command, folder = [*cdk_program(), *arguments], project_folder()
     python = str(Path(sys.executable).parent)
     own = {**(os.environ if variables is None else variables), "PATH": f"{python}{os.pathsep}{with_node()['PATH']}"}
@@ -51,7 +50,8 @@ def run_quietly(
     still: Callable[[float], None],
     every_seconds: float = WORD_SECONDS,
 ) -> tuple[int, str]:
-    """The exit code of a program, and what it wrote. While it runs, `still` is told every so often how long it has."""
+    """The exit code and the output of a program. While it runs, `still` is called from time to time with its
+    duration."""
     started = time.monotonic()
     with subprocess.Popen(
         command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -1,10 +1,9 @@
-"""The choices of a deployment, as the CDK's context gives them: their names, meanings, defaults and what each may be.
+"""The choices of a deployment, as given in the CDK's context: names, meanings, defaults and possible values.
 
     cdk deploy -c service=user_service -c stage=prod -c issuer=https://login.example.com/ -c audience=orders
 
-`Choices` is the one list of them. Every choice is given as a text; the model has it as what it means, and refuses by
-the choice's own name what it can't be. What has to be looked up, or goes together, is checked where a `Configuration`
-is made.
+`Choices` is the only list of them. Every choice is given as text; the model has its value, and refuses an invalid text
+with the choice's name. Checks that look something up, or compare choices, are in `Configuration`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ POSSIBLE_LOG_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
     *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
 )
-"""What CloudWatch takes."""
+"""The retention periods that CloudWatch allows."""
 
 ONE_REGION = (
     "a table has one region: DynamoDB evaluates conditions a region at a time, so with replicas revisions, unique "
@@ -42,12 +41,12 @@ _ON_OFF = {"on": True, "off": False}
 
 
 def _switch(text: object) -> object:
-    """What `on` and `off` mean; anything else as it is, which is neither."""
+    """True for `on`, False for `off`; anything else is returned unchanged, and refused by the model."""
     return _ON_OFF.get(text, text) if isinstance(text, str) else text
 
 
 def _digits(text: object) -> object:
-    """A whole number as people write it: without signs, spaces and separators; an empty text is none."""
+    """A whole number in digits only, without signs, spaces and separators; None for an empty text."""
     if not isinstance(text, str):
         return text
     if not text:
@@ -63,7 +62,7 @@ Bound = Annotated[int | None, BeforeValidator(_digits)]
 
 
 class Choices(BaseModel):
-    """What is chosen for one deployment. A bound that is None is the account's."""
+    """The choices of one deployment. A limit that is None is the account's."""
 
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", alias_generator=to_camel, regex_engine="python-re"
@@ -161,7 +160,7 @@ class Choices(BaseModel):
 
     @classmethod
     def of_texts(cls, given: Mapping[str, str]) -> Choices:
-        """The choices that texts make. Raises ConfigurationError for the first text that can't be what it chooses."""
+        """The choices of some texts. Raises ConfigurationError for the first invalid text."""
         try:
             return cls.model_validate({name: text for name, text in given.items() if text != CHOICES[name]})
         except ValidationError as error:
@@ -171,20 +170,19 @@ class Choices(BaseModel):
 
 
 class Context(Protocol):
-    """Where choices come from: a CDK node."""
+    """The source of choices: a CDK node."""
 
     def try_get_context(self, key: str) -> object: ...
 
 
 def texts_of(context: Context) -> dict[str, str]:
-    """The text of every choice, that of its default where none is given. Raises ConfigurationError for what is no
-    text."""
+    """The text of every choice; the default's text for a choice that is not given. Raises ConfigurationError for a
+    choice that is not text."""
     return {name: _text(context, name, default) for name, default in CHOICES.items()}
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse a choice that does not exist: a name that is spelled otherwise would decide nothing. Raises
-    ConfigurationError."""
+    """Refuse an unknown choice: a misspelled name would have no effect. Raises ConfigurationError."""
     for name in names:
         if name not in CHOICES:
             if name.lower() in _OF_REGIONS:
@@ -195,7 +193,7 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def checked_stage(stage: str) -> str:
-    """The name of a stage. Raises ConfigurationError for what can't be one."""
+    """The name of a stage. Raises ConfigurationError for an invalid name."""
     return Choices.of_texts({"stage": stage}).stage
 
 
@@ -224,7 +222,7 @@ def _text(context: Context, name: str, default: str) -> str:
 
 
 def _refusal(name: str, field: FieldInfo, text: str) -> ConfigurationError:
-    """Why a text can't be what it chooses."""
+    """The error for an invalid text of a choice."""
     where = f"context `{name}`"
     if name == "stage":
         fix = "use at most 30 lower-case letters, digits and dashes, beginning with a letter, such as prod"
@@ -242,6 +240,6 @@ def _refusal(name: str, field: FieldInfo, text: str) -> ConfigurationError:
 
 
 def _values(field: FieldInfo) -> list[str]:
-    """The texts of a choice that has some values and no others."""
+    """The possible texts of a choice that has a fixed set of values."""
     values = getattr(field.annotation, "__args__", ())
     return [_text_of(value) for value in values if value is not None]

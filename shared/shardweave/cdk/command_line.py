@@ -1,4 +1,4 @@
-"""`shardweave cdk`: the CDK's command line itself: bootstrap, diff, ...; its `destroy` of a stack is our own."""
+"""`shardweave cdk`: the CDK's own command line (bootstrap, diff, ...). Its `destroy` of a stack is replaced by ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .destroy import main as destroy
 
 
 def main(arguments: list[str]) -> int:
-    """What `cdk` is told, done."""
+    """Run `cdk` with the arguments."""
     if arguments[:1] == ["destroy"] and not {"-a", "--app"} & set(arguments):
         return destroy(arguments[1:])
     return cdk(arguments)

@@ -1,8 +1,9 @@
-"""One deployment, as the CDK's context chooses it. Every choice is checked here, before anything is built.
+"""The configuration of one deployment, from the choices in the CDK's context. Every choice is checked here, before
+anything is built.
 
-`Choices` says what each choice may be; what a choice names is looked up here. A stage is protected (its table can't be
-deleted, and what holds data is kept when the stack goes) unless its name is one of those that are thrown away. Nothing
-here looks an account up, so the stack synthesizes without one.
+`Choices` checks each choice by itself; this module looks up what choices name. A stage is protected (its table can't be
+deleted, and resources with data are kept when the stack is deleted) unless its name is one of those for temporary
+stages. No account is looked up, so the stack can be synthesized without one.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ LOG_DAYS, THROWN_AWAY_LOG_DAYS = 90, 7
 
 @dataclass(frozen=True)
 class Configuration:
-    """One deployment. `issuer` None: callers sign with AWS credentials."""
+    """The configuration of one deployment. `issuer` None: callers sign with AWS credentials."""
 
     service: str
     stage: str
@@ -81,11 +82,12 @@ class Configuration:
     target: Target
     table: ExistingTable | None
     choices: str
-    """What of this the stage keeps, see `kept_choices`."""
+    """The choices that the stage keeps, see `kept_choices`."""
 
     @classmethod
     def from_context(cls, context: Context) -> Configuration:
-        """Raises ConfigurationError for a choice that does not exist, SchemaError for a service that can't be built."""
+        """The configuration in a context. Raises ConfigurationError for an unknown choice, SchemaError for a service
+        that can't be built."""
         given = texts_of(context)
         choices = Choices.of_texts(given)
         chosen = key_format(choices.key_format)
@@ -139,12 +141,12 @@ class Configuration:
 
     @property
     def protected(self) -> bool:
-        """Whether what holds data is kept when the stack goes."""
+        """Whether resources with data are kept when the stack is deleted."""
         return self.stage not in THROWN_AWAY
 
     @property
     def locked(self) -> bool:
-        """Whether neither the stack nor its table can be deleted without a second step."""
+        """Whether deleting the stack or its table needs a second step."""
         return self.protected and self.protection
 
     def at(self, wave: Wave) -> Configuration:
@@ -154,12 +156,13 @@ class Configuration:
 
     @property
     def stage_record(self) -> StageRecord:
-        """What the stage is deployed with, as far as that can't be taken back."""
+        """The facts about the stage's deployment that can't be changed afterwards."""
         return StageRecord(self.key_format, manifest_of(self.schema))
 
     @property
     def warnings(self) -> dict[str, Fault]:
-        """What can be synthesized, and hardly be meant, by the name of the warning."""
+        """Faults of a configuration that can be synthesized but is probably not intended, by the names of their
+        warnings."""
         found = {f"waves{number or ''}": fault for number, fault in enumerate(self.several_index_changes)}
         found |= {
             f"access{number or ''}": fault for number, fault in enumerate(access_advice(self.schema.entities.values()))
@@ -169,7 +172,7 @@ class Configuration:
 
     @property
     def several_index_changes(self) -> list[Fault]:
-        """That a stage which is deployed already can't be brought here by one deployment, unless this is a wave."""
+        """The fault that one deployment can't change a deployed stage to this configuration, unless this is a wave."""
         if self.layout is not self.schema.layout:
             return []
         return wave_faults(read_manifest(self.service), manifest_of(self.schema))
@@ -190,7 +193,7 @@ def stack_name(service: str, stage: str) -> str:
 
 
 def _layout(layout: TableLayout, indexes: str) -> TableLayout:
-    """The table of a wave, whose indexes are given as JSON; else the schema's own."""
+    """The table's layout in a wave, whose indexes are given as JSON; else the schema's own."""
     if not indexes:
         return layout
     try:
@@ -209,13 +212,13 @@ def _layout(layout: TableLayout, indexes: str) -> TableLayout:
 
 
 def _can_be(index: IndexLayout) -> bool:
-    """Whether a table could have an index."""
+    """Whether an index is valid."""
     keys = all(key.name and key.type in get_args(KeyType) for key in (index.hash_key, index.range_key))
     return keys and (isinstance(index.projection, tuple) or index.projection in ("ALL", "KEYS_ONLY"))
 
 
 def _hidden(text: str, *layouts: TableLayout) -> tuple[str, ...]:
-    """The indexes that queries are not to use, each of which the table has or is to have."""
+    """The indexes that queries may not use, each of which the table has or will have."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     known = list(dict.fromkeys(index.name for layout in layouts for index in layout.indexes))
     for name in names:
@@ -265,7 +268,7 @@ _OWN = ("service", "stage")
 
 
 def tags_of(text: str) -> dict[str, str]:
-    """The tags of the choice, by name. Raises ConfigurationError."""
+    """The tags in the choice `tags` (`name=value`, separated by commas), by name. Raises ConfigurationError."""
     parts = [part.strip().partition("=") for part in text.split(",") if part.strip()]
     found = {name: value for name, _, value in parts}
     whole = all(equals and _NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, equals, value in parts)

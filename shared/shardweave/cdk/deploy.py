@@ -1,11 +1,11 @@
-"""`./run deploy`: the stack into an AWS account, as often as needed.
+"""`./run deploy`: deploys the stack to an AWS account, and can be repeated.
 
-The first deployment makes everything and then protects it, so that one that fails can be repeated. A later one looks at
-the table that is there: several index changes are rolled out in waves, each waiting until the table has it, and queries
-do not use an index before it is filled. One synthesis makes the templates of all waves. It can be interrupted and
-started again at any time. What the stage was deployed with the last time is read from its own stack, so
-what would hide its records is refused, whatever checkout it comes from. The stage of a service that is kept is written
-into its manifest at the end.
+The first deployment creates everything and then protects it, so that a failed one can be repeated. A later deployment
+reads the existing table: several index changes are rolled out in waves, each waiting until the table has the change,
+and queries do not use an index before it is filled. All templates are made by one synthesis. The command can be
+interrupted and started again at any time. The facts of the last deployment are read from the stage's own stack, so a
+change that would hide its records is refused, from any checkout. At the end, the stage of a service that is kept is
+written to the service's manifest.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def parser_of() -> argparse.ArgumentParser:
 
 
 def deployment_of(cloudformation: Any, options: argparse.Namespace, others: list[str]) -> Deployment:
-    """What the options ask for, with what their stage was deployed with where they don't say otherwise."""
+    """The deployment that the options request; for options that are not given, those of the stage's last deployment
+    count."""
     choices = choices_of(options)
     found = described(cloudformation, stack_of(choices))
     kept = kept_choices(outputs_of(found), choices, CHOICES)
@@ -116,7 +117,7 @@ def deployment_of(cloudformation: Any, options: argparse.Namespace, others: list
 
 @dataclass(frozen=True)
 class Deployment:
-    """One run of the command. `found` is what CloudFormation said of the stack, None where there was none."""
+    """One run of the command. `found` is CloudFormation's description of the stack, None if there was no stack."""
 
     configuration: Configuration
     found: Mapping[str, Any] | None
@@ -127,7 +128,7 @@ class Deployment:
     cdk: Callable[[Sequence[str]], int] = cdk
 
     def run(self) -> int:
-        """Deploy all waves, and give the exit code of the first that failed."""
+        """Deploy all waves, and return the exit code of the first that failed."""
         name, wanted = self.configuration.stack_name, self.configuration.schema.layout.indexes
         table = table_of(self.found, name)
         existing = self.configuration.table
@@ -150,8 +151,8 @@ class Deployment:
         indexes: Sequence[IndexLayout],
         settle: Callable[[], object] = lambda: None,
     ) -> int:
-        """Synthesize once and deploy each wave; between them, wait until the table has what a wave changed. `indexes`
-        are all that the waves name."""
+        """Synthesize once and deploy each wave; between waves, wait until the table has the changes. `indexes` are all
+        that the waves name."""
         known = {index.name: encode_index(index) for index in indexes}
         context = context_of({**self.choices, "indexes": json.dumps(known), "waves": encode_waves(waves)})
         if code := self.cdk(["synth", "**", "--quiet", "--output", str(self.output), *context]):
@@ -166,7 +167,7 @@ class Deployment:
         return 0
 
     def _check(self, record: StageRecord | None, indexes: tuple[IndexLayout, ...], table: str) -> None:
-        """Refuse what would hide the stage's records. Raises SchemaError."""
+        """Refuse a change that would hide the stage's records. Raises SchemaError."""
         connected = DynamoDBTable(TableLayout(), table)
         try:
             found = faults_of(self.configuration, record, [index.name for index in indexes], connected)
@@ -176,7 +177,7 @@ class Deployment:
             raise SchemaError(found)
 
     def _settled(self, table: str) -> tuple[IndexLayout, ...]:
-        """The table's indexes, once none is on its way any more."""
+        """The table's indexes, after all running changes of indexes have ended."""
         connected = DynamoDBTable(TableLayout(), table)
         try:
             while True:
@@ -192,8 +193,8 @@ class Deployment:
 
 
 def table_after(there: str, existing: ExistingTable | None, own: str) -> str:
-    """The table that a stage will use which uses one now. Raises ConfigurationError when that would be a new one, where
-    its records are not."""
+    """The table that the stage will use, given its present one. Raises ConfigurationError if that would be a new table,
+    without the records."""
     if existing is None and there != own:
         raise ConfigurationError(
             f"the stage's records are in the table {there}, which would not be used any more.",
@@ -204,7 +205,7 @@ def table_after(there: str, existing: ExistingTable | None, own: str) -> str:
 
 
 def check_existing(table: ExistingTable, layout: TableLayout, units: TableUnits) -> None:
-    """Refuse a table that is not what the schema needs, or has other bounds. Raises SchemaError."""
+    """Refuse an existing table that does not fit the schema, or has other limits. Raises SchemaError."""
     client = boto3.client("dynamodb")
     found = client.describe_table(TableName=table.name)["Table"]
     ttl = client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"]
@@ -215,8 +216,8 @@ def check_existing(table: ExistingTable, layout: TableLayout, units: TableUnits)
 def faults_of(
     configuration: Configuration, record: StageRecord | None, indexes: list[str], table: Table
 ) -> list[Fault]:
-    """What stands against deploying to a stage that has these indexes. Its table is asked about re-shards: what places
-    an entity's records must not change while they move."""
+    """The reasons against deploying to a stage that has these indexes. Its table is read for re-shards: while an
+    entity's records move, the declarations that place them must not change."""
     wanted, service = configuration.stage_record, configuration.service
     controls = controls_of(configuration, table)
     found: list[Fault] = []
@@ -229,7 +230,7 @@ def faults_of(
 
 
 def absorbed_bumps(before: StageRecord, after: StageRecord, controls: Mapping[str, ReshardState]) -> dict[str, int]:
-    """Of the entities with new bumps: until when a re-shard of this stage's table stands for all of them."""
+    """For the entities with new bumps, the time up to which a re-shard of this stage's table replaces all of them."""
     found: dict[str, int] = {}
     for token, control in controls.items():
         old, new = (record.manifest.entities.get(token) for record in (before, after))
@@ -239,7 +240,7 @@ def absorbed_bumps(before: StageRecord, after: StageRecord, controls: Mapping[st
 
 
 def controls_of(configuration: Configuration, table: Table) -> dict[str, ReshardState]:
-    """How far the stage's re-shards are, by token. Costs one read for each entity."""
+    """The states of the stage's re-shards, by token. Costs one read for each entity."""
     entities = configuration.schema.entities
     items = {token: table.run(GetItem(control_key(entity), consistent=True)).item for token, entity in entities.items()}
     return {token: decode_control(entities[token], item) for token, item in items.items() if item is not None}

@@ -1,8 +1,7 @@
-"""`./run deploy-local`: the stack, as it is, in an emulator on this machine.
+"""`./run deploy-local`: deploys the unmodified stack to an emulator on this machine.
 
-It starts the emulator in the background when it does not run, deploys the stack with a layer for this machine, and
-prints calls that can be copied. Doing it again brings the deployed stack up to date. `--stop` stops the emulator, which
-takes everything with it.
+It starts the emulator in the background if necessary, deploys the stack with a layer for this machine, and prints calls
+to copy. Repeating it updates the stack. `--stop` stops the emulator and deletes everything in it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ DEFAULT_PORT = 4566
 MOST_PORTS = 65_535
 STAGE = "local"
 CALLER = f"arn:aws:iam::{ACCOUNT}:root"
-"""Whom the emulator takes its credentials for."""
+"""The principal that the emulator derives from its credentials."""
 _KEYS = dict(zip(("aws_access_key_id", "aws_secret_access_key"), CREDENTIALS, strict=True))
 EXAMPLES = {
     "date-time": "2025-01-31T09:30:00Z",
@@ -88,22 +87,22 @@ def main(arguments: list[str]) -> int:
 
 
 def choices_here(options: argparse.Namespace) -> dict[str, str]:
-    """What is chosen, with the stage of an emulator where none is, and whose credentials are printed as the operator
-    where callers sign. Raises ConfigurationError for an account or a region that an emulator is not."""
+    """The choices, with the stage of an emulator if none is given, and, if callers sign, with the printed credentials
+    as operator. Raises ConfigurationError for an account or a region that is not the emulator's."""
     chosen = {"stage": STAGE, **choices_of(options)}
     target_of({**CHOICES, **chosen}).check(ACCOUNT, REGION)
     return chosen if chosen.get("issuer") else {"operators": CALLER, **chosen}
 
 
 def port(text: str) -> int:
-    """A port's number, from a command line."""
+    """A port number on a command line."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= MOST_PORTS):
         raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a port: give a number from 1 to {MOST_PORTS}")
     return int(text)
 
 
 def check_port(asked: int | None, found: Process | None) -> None:
-    """Refuse another port than that of the emulator that lives. Raises ConfigurationError."""
+    """Refuse another port than that of the running emulator. Raises ConfigurationError."""
     if found is not None and asked not in (None, found.port):
         raise ConfigurationError(
             f"the emulator of this folder runs already, on {found.port}.",
@@ -114,7 +113,7 @@ def check_port(asked: int | None, found: Process | None) -> None:
 
 @contextmanager
 def only_one_at_a_time(folder: Path) -> Iterator[None]:
-    """Held while something is deployed from a folder. Raises ConfigurationError when somebody else holds it."""
+    """A lock held while something is deployed from a folder. Raises ConfigurationError if another process holds it."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "deploying").open("w") as lock:
         try:
@@ -127,7 +126,7 @@ def only_one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 def deploy(emulator: Emulator, name: str, context: list[str], *, first: bool) -> dict[str, str] | None:
-    """Deploy the stack of that name to the emulator, and give its outputs; None when it failed. `first`: nothing was
+    """Deploy the stack of that name to the emulator, and return its outputs; None if it failed. `first`: nothing was
     deployed there before."""
     made, outputs = emulator.folder / "cdk.out", emulator.folder / "outputs.json"
     outputs.unlink(missing_ok=True)
@@ -147,9 +146,8 @@ def deploy(emulator: Emulator, name: str, context: list[str], *, first: bool) ->
 
 
 def deployed_outputs(file: Path, name: str, ask: Callable[[], Mapping[str, Any] | None]) -> dict[str, str]:
-    """The outputs of a stack: what the CDK wrote of it into a file, and where it wrote nothing, since it had nothing to
-    do, what the stack says. Raises ConfigurationError for a stack without any, as one has whose creation was
-    stopped."""
+    """The outputs of a stack: those in the CDK's file, or, if it had nothing to do and wrote none, those of the stack.
+    Raises ConfigurationError for a stack without outputs, such as one whose creation was stopped."""
     written = json.loads(file.read_text()).get(name) if file.is_file() else None
     outputs = dict(written or outputs_of(ask()))
     if "ApiId" not in outputs:
@@ -162,7 +160,7 @@ def deployed_outputs(file: Path, name: str, ask: Callable[[], Mapping[str, Any] 
 
 
 def api_of(emulator: Emulator, outputs: Mapping[str, str], **who: Any) -> DeployedApi:
-    """The deployed API: its name is in the Host header, and the emulator is where it answers."""
+    """The deployed API: its name is in the Host header, and its address is the emulator's."""
     host = f"{outputs['ApiId']}.execute-api.localhost:{emulator.port}"
     return DeployedApi(f"127.0.0.1:{emulator.port}", host, region=REGION, **who)
 
@@ -203,13 +201,13 @@ def how_to_call(emulator: Emulator, outputs: Mapping[str, str], tokens: Sequence
 
 
 def _beside(emulator: Emulator, outputs: Mapping[str, str]) -> str:
-    """What else there is to know of what was deployed."""
+    """Further information about the deployment."""
     table = f"# The table is {outputs['TableName']}; AWS_ENDPOINT_URL={emulator.url} leads every AWS tool there.\n"
     return f"{table}# The emulator's log is {emulator.log}.\n# {command_name('deploy-local')} --stop ends it."
 
 
 def reshards(api: DeployedApi, tokens: Sequence[str]) -> Iterator[tuple[str, dict[str, int]]]:
-    """The re-shards that the caller may start: where, and to which shard space."""
+    """The re-shards that the caller may start: their paths and shard spaces."""
     for token in tokens:
         path = f"/v1/_reshard/{token}"
         for chars in (2, 3):
@@ -220,8 +218,8 @@ def reshards(api: DeployedApi, tokens: Sequence[str]) -> Iterator[tuple[str, dic
 
 
 def first_collection(described: Mapping[str, Any], answers: Callable[[str], bool]) -> tuple[str, dict[str, Any]] | None:
-    """The first collection in an OpenAPI document that can be listed as it is, with a record that can be created in
-    it; None when there is none."""
+    """The first collection in an OpenAPI document that can be listed without parameters, with an example record for it;
+    None if there is none."""
     for path, methods in described["paths"].items():
         if "get" in methods and "post" in methods and "{" not in path and answers(path):
             schema = methods["post"]["requestBody"]["content"]["application/json"]["schema"]
@@ -230,7 +228,7 @@ def first_collection(described: Mapping[str, Any], answers: Callable[[str], bool
 
 
 def example_of(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Any:
-    """A value that fits a JSON schema, as small as can be."""
+    """A minimal value that fits a JSON schema."""
     if "$ref" in schema:
         found: Any = described
         for part in schema["$ref"].removeprefix("#/").split("/"):

@@ -1,6 +1,6 @@
 """A client of a deployed API: each request carries a token, or is signed with AWS credentials.
 
-`address` and `host` are apart since an emulator answers every API on one address.
+`address` and `host` are separate, since an emulator answers for every API at one address.
 """
 
 from __future__ import annotations

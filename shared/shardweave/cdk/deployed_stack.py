@@ -1,7 +1,7 @@
-"""What CloudFormation says of a stack that was deployed: its outputs, its table, what its stage was deployed with.
+"""CloudFormation's description of a deployed stack: its outputs, its table, and the facts of its stage's deployment.
 
-Costs: one request each for `described` and `stage_record`; the others read what was described. Who asks needs the right
-to `cloudformation:DescribeStacks` and `cloudformation:GetTemplate`.
+Costs: one request each for `described` and `stage_record`; the others read the description. The caller needs the rights
+`cloudformation:DescribeStacks` and `cloudformation:GetTemplate`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FAILED_CREATIONS = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 
 
 def described(cloudformation: Any, stack: str) -> Mapping[str, Any] | None:
-    """What CloudFormation says of a stack, None when there is none that was deployed."""
+    """CloudFormation's description of a stack; None if it was never deployed."""
     try:
         (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
@@ -31,14 +31,14 @@ def described(cloudformation: Any, stack: str) -> Mapping[str, Any] | None:
 
 
 def outputs_of(found: Mapping[str, Any] | None) -> dict[str, str]:
-    """The outputs of a stack that was described, none when there is no such stack."""
+    """The outputs in the description of a stack; empty without one."""
     return {output["OutputKey"]: output["OutputValue"] for output in (found or {}).get("Outputs", ())}
 
 
 def table_of(found: Mapping[str, Any] | None, stack: str) -> str | None:
-    """The name of a described stack's table, or None when there is no such stack. Raises ConfigurationError when the
-    stack is not in a state that can be updated. What is left of a creation that failed holds nothing, and the CDK
-    removes it before it makes the stack anew."""
+    """The name of the table in the description of a stack; None without a stack. Raises ConfigurationError if the
+    stack's state allows no update. The rest of a failed creation has no data, and the CDK removes it before it creates
+    the stack again."""
     if found is None:
         return None
     outputs = outputs_of(found)
@@ -60,17 +60,17 @@ def table_of(found: Mapping[str, Any] | None, stack: str) -> str | None:
 
 
 def is_locked(found: Mapping[str, Any]) -> bool:
-    """Whether a described stack can't be deleted before its protection is taken off."""
+    """Whether the described stack must be unprotected before it can be deleted."""
     return bool(found.get("EnableTerminationProtection"))
 
 
 def unlock(stack: str) -> str:
-    """The command that takes a stack's protection off."""
+    """The command that removes a stack's protection."""
     return f"aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name {stack}"
 
 
 def stage_record(cloudformation: Any, stack: str) -> StageRecord | None:
-    """What a deployed stack's template says of its stage, None when it is from before it said so. Raises
-    ConfigurationError."""
+    """The facts of a deployment in the stack's template; None for a template of an earlier version, without them.
+    Raises ConfigurationError."""
     body = cloudformation.get_template(StackName=stack, TemplateStage="Original")["TemplateBody"]
     return decode_stage_record(json.loads(body) if isinstance(body, str) else body)

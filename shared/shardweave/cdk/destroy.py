@@ -1,7 +1,7 @@
-"""`./run destroy STACK`: remove a stage's stack. `./run cdk destroy STACK` is the same.
+"""`./run destroy STACK`: deletes a stage's stack, like `./run cdk destroy STACK`.
 
-What stands against it is said before anything is waited for. The CDK needs an app that has a stack of that name, so it
-gets one that is empty: neither the service nor its schema has to be there, and no asset is made.
+Reasons against it are reported at once. The CDK needs an app with a stack of that name, so it gets an empty one:
+neither the service nor its schema is needed, and no asset is made.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def parser_of() -> argparse.ArgumentParser:
 
 
 def stack_named(name: str | None, given: Mapping[str, str]) -> str:
-    """The stack that is meant, by its name or by its service and stage. Raises ConfigurationError when neither is
-    said, or when they differ."""
+    """The name of the stack, given by itself or by its service and stage. Raises ConfigurationError if neither is
+    given, or if they differ."""
     said = "service" in given or "stage" in given
     if name is None and not said:
         raise ConfigurationError(
@@ -85,7 +85,7 @@ def stack_named(name: str | None, given: Mapping[str, str]) -> str:
 
 
 def check_removable(found: Mapping[str, Any] | None, name: str) -> None:
-    """Refuse a stack that is not there, or that is protected. Raises ConfigurationError."""
+    """Refuse to delete a stack that does not exist or is protected. Raises ConfigurationError."""
     if found is None:
         raise ConfigurationError(
             "there is no such stack.", where=name[:160], fix="name one of `aws cloudformation list-stacks`"
@@ -106,7 +106,7 @@ def destroy(
     own_credentials: bool,
     run: Callable[[Sequence[str]], int] = cdk,
 ) -> int:
-    """Let the CDK remove the stack, and give its exit code."""
+    """Delete the stack with the CDK, and return its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         app = App(outdir=folder)
         account, region = environment

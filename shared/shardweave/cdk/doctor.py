@@ -1,6 +1,7 @@
-"""The doctor, every night: whether the table is what the schema says, and every record where it belongs.
+"""The doctor, every night: checks that the table fits the schema and that every record is in its place.
 
-What it has not come to in a night, it goes on with in the next. Beside its progress it may write nothing."""
+A check that did not finish in one night continues in the next. The function may write its progress, nothing else.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .table import Table
 
 HOUR = "3"
 READ_UNITS = 500
-"""In a second, at most: some hundred thousand items in a night."""
+"""The maximum read units per second: some hundred thousand items in a night."""
 
 
 class Doctor(Construct):

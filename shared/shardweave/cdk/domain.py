@@ -1,6 +1,6 @@
-"""A domain of one's own for the API: its name at the gateway, with a certificate of the same region.
+"""A custom domain of the API: its name at the gateway, with a certificate of the same region.
 
-Where the name leads is said in DNS, which may be anybody's: the outputs say the target of its record.
+The DNS record may be managed anywhere: the outputs contain the target for it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def domain_of(given: Mapping[str, str]) -> DomainName | None:
 
 
 class Domain(Construct):
-    """The name, led to a stage of the API."""
+    """The domain name, mapped to a stage of the API."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, domain: DomainName, api: http.IHttpApi, stage: http.IStage

@@ -1,7 +1,8 @@
 """The emulator of AWS on this machine: MiniStack, as a process on loopback.
 
-It keeps everything in memory: when it stops, what was deployed to it is gone. It runs functions as processes of its own
-Python. While it lives it holds a lock on its folder, so whoever looks can tell a living one from a file that one left.
+It keeps everything in memory, so its deployments are gone when it stops. It runs functions as processes with its own
+Python. While it runs it holds a lock on its folder, which distinguishes a running emulator from the files of one that
+has ended.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ START_SECONDS = 60
 
 @dataclass(frozen=True)
 class Emulator:
-    """An emulator whose log, lock and process id are in a folder. `enforce_iam`: roles may do what their policies
-    allow, and nothing else."""
+    """An emulator whose log, lock and process id are in a folder. `enforce_iam`: roles may do only what their policies
+    allow."""
 
     folder: Path
     port: int
@@ -42,7 +43,7 @@ class Emulator:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables of whoever deploys to it."""
+        """The environment variables for deploying to it."""
         key, secret = CREDENTIALS
         own = {
             "AWS_ENDPOINT_URL": self.url,
@@ -56,7 +57,7 @@ class Emulator:
         return {**kept, **own, "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
 
     def start(self) -> None:
-        """Start it, and come back when it answers. Raises ConfigurationError."""
+        """Start it, and wait until it answers. Raises ConfigurationError."""
         _check_free(self.port)
         self._scratch.mkdir(parents=True, exist_ok=True)
         with self._lock_file.open("w") as lock, self.log.open("wb") as log:
@@ -84,7 +85,7 @@ class Emulator:
             time.sleep(0.1)
 
     def answers(self) -> bool:
-        """Whether it takes requests."""
+        """Whether it answers requests."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
             connection.request("GET", "/_ministack/health")
@@ -95,7 +96,7 @@ class Emulator:
             connection.close()
 
     def stop(self) -> None:
-        """Stop it, if it runs, and wait until it has. What its functions left in files goes too."""
+        """Stop it, if it runs, and wait until it has ended. Files that its functions wrote are deleted."""
         self._end()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -142,14 +143,14 @@ class Emulator:
 
 @dataclass(frozen=True)
 class Process:
-    """A living emulator."""
+    """A running emulator."""
 
     id: int
     port: int
 
 
 def running(folder: Path) -> Process | None:
-    """The emulator that lives in a folder, or None."""
+    """The emulator that runs in a folder, or None."""
     try:
         with (folder / "lock").open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -162,7 +163,7 @@ def running(folder: Path) -> Process | None:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nothing listens on."""
+    """A free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

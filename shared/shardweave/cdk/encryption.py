@@ -1,7 +1,7 @@
-"""A customer-managed key: what encrypts what holds records and key rings, where the choice `encryptionKey` names one.
+"""A customer-managed key for resources that contain records or key rings, if the choice `encryptionKey` names one.
 
-It is the account's and not the stack's, since whoever deletes a key deletes what it has encrypted. Logs and the queue
-of failures hold no values, and stay with keys of AWS.
+The key belongs to the account and not to the stack, since deleting a key makes everything that it has encrypted
+unreadable. Logs and the queue of failures contain no values, and use keys of AWS.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ACTIONS = (
 
 
 def encryption_key_of(arn: str) -> str:
-    """The choice `encryptionKey`; empty: a key of AWS. Raises ConfigurationError."""
+    """The choice `encryptionKey`; empty for a key of AWS. Raises ConfigurationError."""
     if arn and not _KEY.fullmatch(arn):
         raise ConfigurationError(
             f"{arn[:120]!r} is not the ARN of a key.",
@@ -35,7 +35,7 @@ def encryption_key_of(arn: str) -> str:
 
 
 def use_key(arn: str, *services: str) -> list[aws_iam.PolicyStatement]:
-    """The right to use the key, only through these services; none where there is no key."""
+    """The right to use the key, only through these services; empty without a key."""
     if not arn:
         return []
     through = [f"{service}.{Aws.REGION}.{Aws.URL_SUFFIX}" for service in services]

@@ -1,8 +1,8 @@
-"""A table that is there already, used in place of one of the stack's own: how a stage goes over to a restored table.
+"""An existing table, used instead of one in the stack: how a stage switches to a restored table.
 
-The choice `table` is the ARN of the table's stream, which says the table too. The stack then makes no table, and leaves
-a protected stage's own one as it is; nothing of the table is the stack's to change, so `./run deploy` looks whether it
-is what the schema needs, and says with which command it becomes so.
+The choice `table` is the ARN of the table's stream, which contains the table's name. The stack then creates no table,
+and leaves the own table of a protected stage unchanged. The stack can't change an existing table, so `./run deploy`
+checks that it fits the schema, and prints the commands that would change it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def existing_table_faults(
     ttl: Mapping[str, Any],
     units: TableUnits = NO_BOUNDS,
 ) -> list[Fault]:
-    """What of an existing table is otherwise than the schema needs, or than the stage's bounds. `described` and `ttl`
-    are what DynamoDB says."""
+    """The differences between an existing table and what the schema or the stage's limits require. `described` and
+    `ttl` are DynamoDB's descriptions."""
     found = [*_faults(table, described, layout, ttl), *_other_bounds(table, described, units)]
     return [Fault(f"table {table.name}", message, fix) for message, fix in found]
 
@@ -103,7 +103,7 @@ def _faults(
 
 
 def _same(found: Any, wanted: Any) -> bool:
-    """Whether DynamoDB describes what was asked for; names of a projection come in any order."""
+    """Whether DynamoDB's description equals the request; the names in a projection may be in any order."""
     if isinstance(wanted, dict):
         return all(_same(found.get(name), value) for name, value in wanted.items())
     if isinstance(wanted, list) and all(isinstance(each, str) for each in wanted):

@@ -1,9 +1,9 @@
-"""A function: its code, its rights, its log, and the alias that everything else calls.
+"""A function: its code, its rights, its log, and the alias through which it is called.
 
-Guarantees: it runs on arm64 and the newest Python, with the layer; its log group is its own, is made with it and does
-not outlive its retention; its role may write that log, send traces, and do what it is told to here, nothing else.
-Callers go through the alias `live`, so a new version is taken into use as a whole: at once, or for a tenth of the calls
-first (`canary`).
+Guarantees: it runs on arm64 and the newest Python, with the layer. It has its own log group, which is created with it
+and keeps entries for its retention. Its role may write this log, send traces, and what is given here, nothing else. It
+is called through the alias `live`, so a new version takes over completely: at once, or first for a tenth of the calls
+(`canary`).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from .sources import copy_sources
 FUNCTIONS = brought("functions")
 CODEDEPLOY_POLICY = "AWSCodeDeployRoleForLambdaLimited"
 NAMESPACE = "Shardweave"
-"""Of the metrics that functions write, with the dimensions `service` and `stage`."""
+"""The namespace of the metrics that functions write, with the dimensions `service` and `stage`."""
 
 
 class Function(Construct):
     """The function of `functions/<name>/handler.py`.
 
-    `statements` are its rights, `warm` how many are kept started, `concurrency` how many run at once; `failures` takes
-    the events of asynchronous calls that failed for good.
+    `statements` are its rights, `warm` the number of instances kept ready, `concurrency` the maximum number running at
+    once; `failures` receives the events of asynchronous calls that failed for good.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Function(Construct):
             tracing=lambda_.Tracing.ACTIVE,
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if configuration.snap_start else None,
         )
-        # Of asynchronous calls, the alias' own settings count, and they are made with it.
+        # For asynchronous calls the alias' own settings count, and they are created with it.
         self.alias = lambda_.Alias(
             self,
             "Alias",
@@ -121,7 +121,8 @@ class Function(Construct):
         )
 
     def shift_gradually(self, alarms: Sequence[cloudwatch.IAlarm]) -> None:
-        """When the configuration asks for it, take new versions into use by a tenth first, and go back on an alarm."""
+        """If the configuration asks for it, let new versions take over a tenth of the calls first, and return to the
+        old version on an alarm."""
         if self._configuration.canary:
             group = aws_codedeploy.LambdaDeploymentGroup(
                 self,
@@ -139,7 +140,7 @@ class Function(Construct):
 
 @jsii.implements(lambda_.IDestination)
 class FailureDestination:
-    """The queue where asynchronous calls that failed for good end. The function may send there, and no more."""
+    """The queue for events of asynchronous calls that failed for good. The function may only send to it."""
 
     def __init__(self, queue: aws_sqs.IQueue) -> None:
         self._queue = queue
@@ -148,7 +149,7 @@ class FailureDestination:
     def bind(
         self, scope: Construct, function: lambda_.IFunction, options: lambda_.DestinationOptions | None = None
     ) -> lambda_.DestinationConfig:
-        """Let the function send to the queue."""
+        """Allow the function to send to the queue."""
         self._queue.grant(function, "sqs:SendMessage")
         return lambda_.DestinationConfig(destination=self._queue.queue_arn)
 

@@ -1,10 +1,10 @@
-"""What a stage was deployed with: kept in the stack's outputs, so that a later deployment need not say it again.
+"""The choices of a stage, kept in the stack's outputs, so that a later deployment need not repeat them.
 
-Format of the output `Choices`: a JSON object of the choices that are not the defaults, by their names. Where the stage
-runs, who may call, who is told of alarms and what is the most belongs to the stage; how a template is made (layer,
-assets, waves) belongs to each run.
+Format of the output `Choices`: a JSON object of the choices that are not the defaults, by their names. Kept are the
+choices that belong to the stage: where it runs, who may call, who gets alarms, and limits. Choices about how a template
+is made (layer, assets, waves) belong to one run.
 
-A choice that is given wins over one that is kept, also when it is given as the default. Pure.
+A given choice takes precedence over a kept one, also if it is given as the default. Pure.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def encode_choices(given: Mapping[str, str], defaults: Mapping[str, str]) -> str
 
 
 def kept_choices(outputs: Mapping[str, str], given: Collection[str], known: Collection[str]) -> dict[str, str]:
-    """The choices of the last deployment that are not given now. What this version does not know is left out."""
+    """The choices of the last deployment that are not given now. Choices that this version does not know are left
+    out."""
     kept = json.loads(outputs.get(OUTPUT, "{}"))
     return {name: str(value) for name, value in kept.items() if name in known and name not in given}

@@ -1,12 +1,13 @@
-"""The secrets: the key ring of cursors, that of external keys where an entity has some, and what turns them.
+"""The secrets: the key ring of cursors, that of external keys if an entity has an origin, and their rotation.
 
-CloudFormation makes the first key of each at random; nobody ever sees or types one. A ring is turned every 30 days:
-the key that was added the last time becomes current, and a new one is added behind it. So what a process uses was
-published a whole turn before, and no function has to look again while it lives. A retired cursor key is dropped a turn
-later, long after the last cursor that needs it has expired; external keys are kept for ever, since what they signed is.
+CloudFormation creates the first key of each at random; nobody ever sees or types one. A ring is rotated every 30 days:
+the key that was added the last time becomes current, and a new one is added. So the key that a process uses was
+published a whole period before, and no function has to read the ring again. A retired cursor key is dropped a period
+later, long after the last cursor that needs it has expired; external keys are kept for ever, like the links that they
+signed.
 
-Secrets Manager's own rotation (four steps, one pending value) has no notion of a key that is published before it is
-used, so the schedule is ours.
+Secrets Manager's own rotation (four steps, one pending value) can't publish a key before it is used, so we have our own
+schedule.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FIRST_KEY_CHARACTERS = 64
 
 @dataclass(frozen=True)
 class RingKind:
-    """A key ring: `keep` is how many retired keys stay, all of them when None."""
+    """A kind of key ring: `keep` is the number of retired keys to keep, None for all."""
 
     name: str
     variable: str
@@ -59,22 +60,22 @@ class KeyRings(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, configuration: Configuration) -> None:
         super().__init__(scope, construct_id)
         self._configuration = configuration
-        # The attribute is the ARN wherever it is deployed; a reference is the name in some emulators.
+        # The attribute is the ARN on every platform; a reference is the name in some emulators.
         self._arns = {kind: self._secret(kind).attr_id for kind in rings_of(configuration.schema)}
 
     @property
     def environment(self) -> dict[str, str]:
-        """Where a function finds them."""
+        """The environment variables with which a function finds them."""
         return {kind.variable: arn for kind, arn in self._arns.items()}
 
     def rights(self, *actions: str) -> list[aws_iam.PolicyStatement]:
-        """The right to do something with them."""
+        """The right to some actions on them."""
         named = [f"secretsmanager:{action}" for action in actions]
         own = aws_iam.PolicyStatement(actions=named, resources=list(self._arns.values()))
         return [own, *use_key(self._configuration.encryption_key, "secretsmanager")]
 
     def turn_with(self, layer: lambda_.ILayerVersion, failures: aws_sqs.IQueue) -> Function:
-        """Make the function that turns them, and the schedules that start it."""
+        """Create the function that rotates them, and the schedules that start it."""
         rotator = Function(
             self,
             "Rotator",

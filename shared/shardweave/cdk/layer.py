@@ -1,4 +1,4 @@
-"""The layer that every function sees. What is in it: see `layer_packages`."""
+"""The layer of all functions. For its content see `layer_packages`."""
 
 from __future__ import annotations
 

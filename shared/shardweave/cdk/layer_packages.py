@@ -1,12 +1,12 @@
-"""What is in the layer: the library, the services and what they need, as a folder for one platform.
+"""The content of the layer: the library, the services and their dependencies, as a folder for one platform.
 
-It is made without a container: wheels for the platform that the functions run on are unpacked beside each other, and
-botocore keeps the descriptions of the services that are called and no others, which is most of its size. The packages
-are fetched once for each platform and state of `requirements/layer.txt`, into `.tools/layer`; from then on making the
-layer needs no network.
+It is made without a container: wheels for the functions' platform are unpacked into one folder, and of botocore's
+descriptions of AWS services, which are most of its size, only those that functions call are kept. The packages are
+fetched once for each platform and state of `requirements/layer.txt`, into `.tools/layer`; afterwards, making the layer
+needs no network.
 
-A layer for the `host` runs on this machine's Python: that is what an emulator, which starts functions as processes of
-its own, needs. Nothing else of the stack differs.
+A layer for the `host` runs on this machine's Python, as an emulator needs that starts functions as processes. Nothing
+else of the stack differs.
 """
 
 from __future__ import annotations
@@ -31,25 +31,26 @@ from .ca_folder import make_ca_folder
 from .sources import copy_sources
 
 TARGET_VERSION = "3.14"
-"""Of the Python that the functions run on."""
+"""The version of Python that functions run on."""
 
 PlatformName = Literal["target", "host"]
 
 LOCK = brought("requirements") / "layer.txt"
 CACHE = tools_folder() / "layer"
 CALLED_SERVICES = ("cloudformation", "dynamodb", "dynamodbstreams", "secretsmanager", "sts")
-"""What the functions call. A service that calls another one adds it here."""
+"""The AWS services that functions call. A service that calls another one adds it here."""
 
 
 def layer_sources(service: str) -> tuple[Path, Path]:
-    """The library and what the service is, from which the template is made: a layer of others would not fit it."""
+    """The library and the files of the service, which are the sources of the layer: the hash of the layer depends on
+    them."""
     return LIBRARY, service_file(service).sources
 
 
 @dataclass(frozen=True)
 class Platform:
-    """What the layer's packages are made for: an interpreter's version, and wheels' tags where they are not this
-    machine's own."""
+    """The platform of the layer's packages: a version of Python, and wheel tags unless the platform is this
+    machine's."""
 
     name: str
     python_version: str
@@ -57,7 +58,7 @@ class Platform:
     pip_tag: str = ""
 
     def make_layer(self, folder: Path, service: str) -> None:
-        """Fill the folder of a service's layer. Raises ConfigurationError when a package can't be had."""
+        """Fill the folder of a service's layer. Raises ConfigurationError if a package can't be fetched."""
         inside = folder / "python"
         shutil.copytree(self.packages(), inside)
         for source in layer_sources(service):
@@ -66,7 +67,7 @@ class Platform:
         self._compile_if_possible(inside)
 
     def packages(self) -> Path:
-        """The folder of the unpacked packages, fetched when it is not there yet. Raises ConfigurationError."""
+        """The folder of the unpacked packages, which are fetched if necessary. Raises ConfigurationError."""
         made_of = hashlib.sha256(LOCK.read_bytes() + " ".join(CALLED_SERVICES).encode()).hexdigest()
         kept = CACHE / f"{self.name}-{made_of[:16]}"
         if not kept.exists():
@@ -75,7 +76,7 @@ class Platform:
                 beside = Path(made) / "packages"
                 self._fetch(beside)
                 _trim(beside)
-                # Whoever comes second finds the folder there, with the same content.
+                # A second process finds the folder, with the same content.
                 if not kept.exists():
                     beside.rename(kept)
         return kept
@@ -102,9 +103,9 @@ class Platform:
         )
 
     def _compile_if_possible(self, folder: Path) -> None:
-        """Put compiled modules beside their sources, and the compiled methods of classes among them, when an
-        interpreter of that version is at hand: functions can't write them, and without them compile all of that at each
-        cold start. Raises ConfigurationError when the library can't be imported."""
+        """Add compiled modules, and the compiled methods of dataclasses, if an interpreter of that version is
+        available: functions can't write them, and without them compile everything at each cold start. Raises
+        ConfigurationError if the library can't be imported."""
         interpreter = (
             sys.executable if self.python_version == HOST_VERSION else shutil.which(f"python{self.python_version}")
         )
@@ -112,7 +113,7 @@ class Platform:
             return
         command = [interpreter, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        # Packages of this machine come first, since those of the layer may be of another.
+        # This machine's packages come first, since those of the layer may be for another platform.
         found_in = f"{Platform(f'host-{self.python_version}', self.python_version).packages()}{os.pathsep}{folder}"
         variables = {"PYTHONPATH": found_in, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [interpreter, "-S", "-P", "-m", "shardweave.service.dataclass_code"]
@@ -136,7 +137,7 @@ PLATFORMS: dict[PlatformName, Platform] = {
 
 
 def _trim(packages: Path) -> None:
-    """Leave out what no function reads."""
+    """Remove files that no function reads."""
     shutil.rmtree(packages / "bin", ignore_errors=True)
     for described in (packages / "botocore" / "data").iterdir():
         if described.is_dir() and described.name not in CALLED_SERVICES:

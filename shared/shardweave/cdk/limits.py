@@ -1,7 +1,7 @@
-"""Sizes that an account refuses in the middle of a deployment, checked when the template is made.
+"""Sizes that AWS would refuse during a deployment, checked when the template is made.
 
-A function's variables take at most 4,096 bytes together, names included, and an output 1,024. What is known only in the
-account (a name, an ARN) counts as the longest that it can be.
+A function's variables may have at most 4,096 bytes together, including names, and an output 1,024. A value that is
+known only in the account (a name, an ARN) counts with its maximum length.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONGEST_TOKEN_BYTES = 256
 
 
 def check_environment(function: str, variables: Mapping[str, str]) -> None:
-    """Refuse variables that a function could not have. Raises ConfigurationError naming the longest."""
+    """Refuse environment variables that are too long for a function. Raises ConfigurationError naming the longest."""
     sizes = {name: len(name) + _bytes(value) for name, value in variables.items()}
     size, longest = sum(sizes.values()), max(sizes, key=lambda name: sizes[name])
     if size > MOST_ENVIRONMENT_BYTES:
@@ -31,8 +31,8 @@ def check_environment(function: str, variables: Mapping[str, str]) -> None:
 
 
 def check_output(name: str, value: str, choices: Mapping[str, str]) -> None:
-    """Refuse an output that is too long for the stack. Raises ConfigurationError naming the longest of the choices that
-    it holds."""
+    """Refuse an output that is too long for a stack. Raises ConfigurationError naming the longest of the choices in
+    it."""
     size = _bytes(value)
     if size > MOST_OUTPUT_BYTES:
         longest = max(choices, key=lambda choice: _bytes(choices[choice]))

@@ -1,4 +1,4 @@
-"""Logs: a group of its own for whatever writes one, kept for a while and no longer."""
+"""Log groups, each for one writer, with a limited retention."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from .configuration import Configuration
 from .removal import kept_when_made
 
 VENDED = "/aws/vendedlogs"
-"""Below it groups that AWS services write to need no room in the one resource policy that an account has for logs."""
+"""The prefix of groups that AWS services write to without using the account's only resource policy for logs."""
 
 
 def log_group(
     scope: Construct, construct_id: str, configuration: Configuration, *, vended: bool = False
 ) -> aws_logs.LogGroup:
-    """A log group. A protected stage keeps the group when the stack goes. `vended`: an AWS service writes to it.
-    Its name then has that of the stack and what tells it from an earlier stack's kept group."""
+    """A log group. A protected stage keeps the group when the stack is deleted. `vended`: an AWS service writes to it;
+    then its name contains the stack's name and a suffix that distinguishes it from a group that an earlier stack
+    left."""
     made = Fn.select(2, Fn.split("/", Aws.STACK_ID))
     name = f"{VENDED}/{configuration.stack_name}/{made}" if vended else None
     removal = kept_when_made(configuration.protected)

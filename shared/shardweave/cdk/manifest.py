@@ -1,11 +1,10 @@
-"""The manifest of a service: what has been deployed, as far as a deployment can't take it back. It is committed.
+"""The manifest of a service: the facts about its deployments that can't be changed afterwards. It is committed.
 
-Format: `manifests/<service>.json` (in `infra/`, where a project has such a folder), see
-`shardweave.schema.manifest`.
+Format: `manifests/<service>.json` (in `infra/`, if a project has such a folder), see `shardweave.schema.manifest`.
 
-A service without a manifest has never been deployed, and may be anything. For one that has a manifest, `faults` finds
-what can't be rolled out: what would place records otherwise or leave what is stored in a stale form, bumps that change
-or begin too soon, indexes that change in place, and more than one index at a time.
+A service without a manifest has never been deployed, and may change freely. For one with a manifest, `faults` finds
+changes that can't be rolled out: changes that would place records elsewhere or leave stored items in an outdated form,
+bumps that change or begin too soon, indexes that change in place, and more than one changed index at a time.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ from .sources import ROOT
 
 FOLDER = next((each for each in (ROOT / "infra" / "manifests",) if each.is_dir()), ROOT / "manifests")
 AHEAD_MS = 24 * 60 * 60 * 1000
-"""A bump is deployed, or taken back, at least this long before it begins."""
+"""A bump must be deployed, or removed, at least this long before it begins."""
 TAKE_NOTE = f"`{command_name('manifest')} --from STAGE` takes note of it"
 
 
 def index_changes(before: Mapping[str, IndexLayout], after: Mapping[str, IndexLayout]) -> Waves:
-    """The indexes that are new, and those that are gone."""
+    """The new indexes, and the removed ones."""
     return Waves(tuple(sorted(set(after) - set(before))), tuple(sorted(set(before) - set(after))))
 
 
-# -- what can't be rolled out -----------------------------------------------------------------------------------------
+# -- changes that can't be rolled out ----------------------------------------------------------------------------------
 
 
 def faults(deployed: Manifest | None, wanted: Manifest, *, now_ms: int | None = None) -> list[Fault]:
-    """What stands against deploying `wanted` over `deployed`, apart from the number of index changes."""
+    """The reasons against deploying `wanted` over `deployed`, except for the number of index changes."""
     if deployed is None:
         return []
     now = int(time.time() * 1000) if now_ms is None else now_ms
@@ -66,7 +65,7 @@ def faults(deployed: Manifest | None, wanted: Manifest, *, now_ms: int | None = 
 
 
 def wave_faults(deployed: Manifest | None, wanted: Manifest) -> list[Fault]:
-    """Whether more than one index would change, without the manifest noting that it is meant."""
+    """The fault that more than one index would change, unless the manifest notes that this is intended."""
     if deployed is None:
         return []
     changes = index_changes(deployed.indexes, wanted.indexes)
@@ -82,22 +81,22 @@ def wave_faults(deployed: Manifest | None, wanted: Manifest) -> list[Fault]:
 def hasty_bumps(
     token: str, before: EntityManifest, after: EntityManifest, now_ms: int, otherwise: str
 ) -> Iterator[Fault]:
-    """New bumps that have begun, or begin before every process could know of them. `otherwise` is the other way out."""
+    """New bumps that have begun, or begin before every process can know of them. `otherwise` is the alternative fix."""
     earliest_ms = now_ms + AHEAD_MS
     fix = f"begin it at {after.first_from(earliest_ms)} or later, 24 hours from now; {otherwise}"
     return early_bumps(token, before, after, now_ms, earliest_ms, fix)
 
 
-# -- where they are ---------------------------------------------------------------------------------------------------
+# -- the files of manifests --------------------------------------------------------------------------------------------
 
 
 def manifest_file(service: str, folder: Path = FOLDER) -> Path:
-    """Where a service's manifest is."""
+    """The path of a service's manifest."""
     return folder / f"{service}.json"
 
 
 def read_manifest(service: str, folder: Path = FOLDER) -> Manifest | None:
-    """The manifest of a service, or None when it was never deployed. Raises ConfigurationError."""
+    """The manifest of a service, or None if it was never deployed. Raises ConfigurationError."""
     file = manifest_file(service, folder)
     if not file.exists():
         return None
@@ -118,5 +117,5 @@ def write_manifest(service: str, manifest: Manifest, folder: Path = FOLDER) -> P
 
 
 def with_waves(deployed: Manifest, wanted: Manifest) -> Manifest:
-    """What has been deployed, and that the index changes are meant, in waves."""
+    """The deployed manifest, with a note that the index changes are intended, in waves."""
     return replace(deployed, waves=index_changes(deployed.indexes, wanted.indexes))

@@ -1,6 +1,6 @@
-"""`./run manifest`: what has been deployed of each service, as it is committed, against what is declared now.
+"""`./run manifest`: compares the committed manifest of each service with its present declaration.
 
-Without an option it says what stands against the next deployment; the exit code is 1 when something does.
+Without an option it prints the reasons against the next deployment; the exit code is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 def options_of(arguments: list[str]) -> argparse.Namespace:
-    """What is asked for."""
+    """The parsed arguments."""
     parser = argparse.ArgumentParser(
         prog=command_name("manifest"),
         allow_abbrev=False,
@@ -69,8 +69,8 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
 
 
 def services(given: Sequence[str]) -> list[str]:
-    """The names of the services that are meant: those that are given, else all that there are, also the one that
-    `cdk.json` names. Raises ConfigurationError when there is none."""
+    """The names of the given services; without any, all services, including the one that `cdk.json` names. Raises
+    ConfigurationError if there is none."""
     chosen = committed_context().get("service")
     there = [*service_names(), *([chosen] if isinstance(chosen, str) and chosen else [])]
     found = sorted(set(map(named_service, given or there)))
@@ -82,7 +82,7 @@ def services(given: Sequence[str]) -> list[str]:
 
 
 def show(service: str, options: argparse.Namespace, folder: Path = FOLDER) -> int:
-    """What a service's manifest says, after the change that was asked for."""
+    """Print the state of a service's manifest, after the change that the options request."""
     wanted, deployed = manifest_of(service_schema(service, ORDERED)), read_manifest(service, folder)
     if options.stage:
         deployed = written(service, deployed_to(boto3.client("cloudformation"), service, options.stage), folder)
@@ -108,13 +108,14 @@ def show(service: str, options: argparse.Namespace, folder: Path = FOLDER) -> in
 
 
 def written(service: str, manifest: Manifest, folder: Path) -> Manifest:
-    """The manifest, once it is the service's."""
+    """Write the manifest of a service, and return it."""
     print(f"{service}: written to {shown_path(write_manifest(service, manifest, folder))}; commit it")
     return manifest
 
 
 def deployed_to(cloudformation: object, service: str, stage: str) -> Manifest:
-    """What a stage was deployed with. Raises ConfigurationError when there is none, or its stack does not say."""
+    """The manifest with which a stage was deployed. Raises ConfigurationError if there is no stack, or it has no
+    manifest."""
     name = stack_name(service, stage)
     if described(cloudformation, name) is None:
         raise ConfigurationError("there is no such stack.", where=name, fix="name a stage that was deployed")

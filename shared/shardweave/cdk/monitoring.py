@@ -1,7 +1,7 @@
-"""Alarms and one dashboard: what an operator has to know, each with a plain threshold.
+"""Alarms and one dashboard for operators, each alarm with a fixed threshold.
 
-An alarm says in its description what it means and where to look. They notify the topic of the configuration, when there
-is one. Missing data is good news: most metrics exist only while something happens.
+An alarm's description says what it means and where to look. Alarms notify the topic in the configuration, if there is
+one. Missing data is good: most metrics exist only while something happens.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ THROTTLED: Mapping[str, tuple[str, Mapping[str, str], str]] = {
         "transactions, each with its writes to the indexes",
     ),
 }
-"""Events are counted apart for the table and for each index; requests together, whatever part of them was refused."""
+"""Throttled events are counted separately for the table and for each index; throttled requests once, however many of
+their parts were refused."""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """What is too much of a metric, how often in a row, and what it means."""
+    """An alarm's metric, threshold, number of periods, and meaning."""
 
     name: str
     metric: cloudwatch.Metric
@@ -50,8 +51,8 @@ class Threshold:
 
 
 class Monitoring(Construct):
-    """The alarms and the dashboard of a deployment. `of_version` are those that speak against a new version of the API:
-    they look at what versions bring about, and at nothing that a caller can."""
+    """The alarms and the dashboard of a deployment. `of_version` are the alarms that speak against a new version of the
+    API: their metrics depend on the version, and not on anything that callers can cause."""
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class Monitoring(Construct):
         )
 
     def _of_gateway(self, api: Api) -> Iterator[Threshold]:
-        """What callers see that the function does not."""
+        """Failures that callers see and the function does not."""
         yield Threshold(
             "GatewayFailures",
             api.api.metric_server_error(period=FIVE_MINUTES, statistic=cloudwatch.Stats.SUM),
@@ -228,7 +229,7 @@ class Monitoring(Construct):
         return alarm
 
     def _dashboard(self, thresholds: list[Threshold]) -> None:
-        """Every metric that has an alarm, with its threshold as a line."""
+        """A graph for every metric that has an alarm, with the threshold as a line."""
         widgets = [
             cloudwatch.GraphWidget(
                 title=each.name,
@@ -240,6 +241,6 @@ class Monitoring(Construct):
             for each in thresholds
         ]
         rows = [list(widgets[start : start + 3]) for start in range(0, len(widgets), 3)]
-        # An account has its dashboards in all regions together.
+        # An account's dashboards are shared by all regions.
         name = f"{self._configuration.stack_name}-{Aws.REGION}"
         cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name, widgets=rows)

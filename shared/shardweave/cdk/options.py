@@ -1,7 +1,7 @@
-"""The options that the commands share: what the CDK context chooses, by its usual names.
+"""Options of several commands: the choices in the CDK context, by their usual names.
 
-`--stage prod` and `-c stage=prod` say the same, and of several the last one counts, `-c` after the others, as it does
-for the CDK. `choices_of` reads the options once; the context that the CDK gets and the stack's name are made of that.
+`--stage prod` and `-c stage=prod` mean the same. Of several the last one counts, and `-c` counts after the others, as
+for the CDK. `choices_of` reads the options once; the CDK's context and the stack's name are derived from its result.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _COMMON = {
 
 
 def add_options(parser: argparse.ArgumentParser, *, stage: str = CHOICES["stage"]) -> None:
-    """`--service`, `--stage`, `--key-format`, and `-c name=value` for every other choice. `stage` is what the command
-    takes where none is given."""
+    """`--service`, `--stage`, `--key-format`, and `-c name=value` for every other choice. `stage` is the default of the
+    command."""
     defaults = {**CHOICES, "stage": stage}
     for key, meaning in _COMMON.items():
         option = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
@@ -47,13 +47,13 @@ def add_options(parser: argparse.ArgumentParser, *, stage: str = CHOICES["stage"
 
 
 def with_service(arguments: list[str]) -> list[str]:
-    """The arguments of a command that takes a service first, as `serve` does, or as `--service`."""
+    """The arguments of a command that takes a service as its first argument, as `serve` does, or as `--service`."""
     return ["--service", *arguments] if arguments and not arguments[0].startswith("-") else arguments
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """The options, and what goes to the CDK's command line. What is nearly one of ours is refused, since the CDK passes
-    over what it does not know; so are choices that do not exist. Exits with 2, or raises ConfigurationError."""
+    """The options, and the arguments for the CDK's command line. Misspelled options are refused, since the CDK ignores
+    unknown ones; so are unknown choices. Exits with 2, or raises ConfigurationError."""
     options, others = parser.parse_known_args(arguments)
     ours = [option for action in parser._actions for option in action.option_strings]
     for other in others:
@@ -66,8 +66,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argpa
 
 
 def choices_of(options: argparse.Namespace, project: Path = PROJECT) -> dict[str, str]:
-    """The choices that are given, whatever they say, by name: those of cdk.json, which the CDK reads as well, and over
-    them those of the command line."""
+    """The given choices by name: those of cdk.json, which the CDK reads too, replaced by those of the command line."""
     common = {key: str(value) for key in _COMMON if (value := getattr(options, key)) is not None}
     chosen = common | dict(options.context)
     if chosen.get("service"):
@@ -76,19 +75,19 @@ def choices_of(options: argparse.Namespace, project: Path = PROJECT) -> dict[str
 
 
 def committed_choices(project: Path) -> dict[str, str]:
-    """The choices that a cdk.json makes. What is no text there the app refuses."""
+    """The choices in a cdk.json. The app refuses those that are not text."""
     context = committed_context(project)
     return {name: value for name, value in context.items() if name in CHOICES and isinstance(value, str)}
 
 
 class Given:
-    """Choices as the CDK's context would give them."""
+    """Choices with the interface of the CDK's context."""
 
     def __init__(self, choices: Mapping[str, str]) -> None:
         self._choices = choices
 
     def try_get_context(self, key: str) -> object:
-        """The choice of that name, None when it is not made."""
+        """The choice of that name, None if it is not given."""
         return self._choices.get(key)
 
 
@@ -98,7 +97,7 @@ def context_of(choices: Mapping[str, str]) -> list[str]:
 
 
 def stack_of(choices: Mapping[str, str]) -> str:
-    """The name of the stack that the CDK makes of these choices. Raises ConfigurationError."""
+    """The name of the stack for these choices. Raises ConfigurationError."""
     everything = {**CHOICES, **choices}
     return stack_name(chosen_service(everything["service"]), checked_stage(everything["stage"]))
 

@@ -1,4 +1,4 @@
-"""What a service consists of in an account, put together from its constructs."""
+"""All resources of a service in an account, made from its constructs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from .table import Table
 
 @dataclass(frozen=True)
 class Provisioned:
-    """What others need of a service that was put together."""
+    """The constructs of a service that other code uses."""
 
     table: Table
     api: Api
 
 
 def provision(scope: Construct, configuration: Configuration) -> Provisioned:
-    """Put a service together below a scope, with its tags, and with a warning of what can hardly be meant."""
+    """Create a service's constructs below a scope, with its tags, and with warnings about configurations that are
+    probably not intended."""
     for name, fault in configuration.warnings.items():
         Annotations.of(scope).add_warning_v2(f"shardweave:{name}", str(fault))
     for tag, value in configuration.tags.items():

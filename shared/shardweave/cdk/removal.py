@@ -1,7 +1,7 @@
-"""What becomes of a resource when its stack goes.
+"""What happens to a resource when its stack is deleted.
 
-What holds data of a protected stage is kept, but not before it can hold any: a creation that fails takes back what it
-has made, so that it can be repeated under the same names.
+Resources with data of a protected stage are kept, but not before they can have data: a creation that fails is rolled
+back completely, so that it can be repeated under the same names.
 """
 
 from __future__ import annotations
@@ -10,5 +10,5 @@ from aws_cdk import RemovalPolicy
 
 
 def kept_when_made(protected: bool) -> RemovalPolicy:
-    """The policy of what holds data."""
+    """The removal policy of a resource with data."""
     return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if protected else RemovalPolicy.DESTROY

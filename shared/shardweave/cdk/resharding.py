@@ -1,10 +1,10 @@
-"""The stream side: every change of the table, in order, given to the resharder; and the watchdog that wakes it.
+"""The handling of the stream: the resharder gets every change of the table, in order, and a schedule starts it.
 
-Safe settings: it begins at the oldest change that the stream keeps, so none is missed when it is made again; a batch
-is at most 100 changes or one second; what was done before a failure is kept (partial batch response), and the rest is
-split in halves until the change at fault stands alone. That one is tried 10 times, or for 6 hours, and is then
-described in the queue of failures, on which there is an alarm, while the shard goes on. At least once, in order for
-each item.
+Safe settings: reading begins at the oldest change in the stream, so that none is missed when the mapping is created
+again. A batch has at most 100 changes or one second. Changes that were handled before a failure are not repeated
+(partial batch response), and the rest is split in halves until the failing change is alone. It is tried 10 times, or
+for 6 hours; then its description is sent to the queue of failures, which has an alarm, and the shard continues. Changes
+are delivered at least once, in order for each item.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ WATCHDOG = Duration.minutes(5)
 
 
 class Resharding(Construct):
-    """The resharder with what starts it. `lookups`: the lookups of the new table are decided, see
-    `functions.resharder.deployment`; whoever writes records depends on it."""
+    """The resharder with its triggers. `lookups`: the lookups of a new table have been decided, see
+    `functions.resharder.deployment`; functions that write records depend on it."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Resharding(Construct):
 
 @jsii.implements(lambda_.IEventSourceDlq)
 class _Described:
-    """The queue where batches that failed for good are described. The function may send there already."""
+    """The queue for descriptions of batches that failed for good. The function may send to it already."""
 
     def __init__(self, queue: aws_sqs.IQueue) -> None:
         self._queue = queue
@@ -106,13 +106,13 @@ class _Described:
     def bind(
         self, target: lambda_.IEventSourceMapping, target_handler: lambda_.IFunction
     ) -> lambda_.DlqDestinationConfig:
-        """Where they are described."""
+        """The queue as a destination."""
         return lambda_.DlqDestinationConfig(destination=self._queue.queue_arn)
 
 
 class Failures(Construct):
-    """The queue of what failed for good: descriptions of stream batches, events of schedules. `protected`: it outlives
-    its stack, since what it names may still have to be looked into."""
+    """The queue for what failed for good: descriptions of stream batches, events of schedules. `protected`: it is kept
+    when the stack is deleted, since its messages may still be needed."""
 
     def __init__(self, scope: Construct, construct_id: str, *, protected: bool) -> None:
         super().__init__(scope, construct_id)

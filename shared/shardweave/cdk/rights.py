@@ -1,8 +1,7 @@
-"""What functions may do with the table, and ask of the stack: statements that name actions and resources one by one,
-never `*`.
+"""The rights of functions on the table and the stack: statements that list each action and resource, never `*`.
 
 An action on an index is allowed for each index of the layout by name. Transactions need no actions of their own: each
-of their parts is judged as the plain operation that it is.
+part is authorized as the single operation.
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ WRITE_ITEMS = (
 
 
 def use_records(table: Table) -> list[iam.PolicyStatement]:
-    """Read, query and write records, through the table and its indexes. Not scan."""
+    """Read, query and write records, through the table and its indexes. No scans."""
     return [_items(table, *READ_ITEMS, *WRITE_BATCHES, *WRITE_ITEMS), _queries(table), *_key(table)]
 
 
 def move_records(table: Table) -> list[iam.PolicyStatement]:
-    """Read, query, write and scan: the records of an entity whose hash keys can't be listed are found by scanning. Not
-    write in batches: each write of a mover has a condition."""
+    """Read, query, write and scan: the records of an entity whose hash keys can't be listed are found by scanning. No
+    batch writes: each write of a mover has a condition."""
     return [_items(table, *READ_ITEMS, *WRITE_ITEMS, "dynamodb:Scan"), _queries(table), *_key(table)]
 
 
 def describe(table: Table) -> list[iam.PolicyStatement]:
-    """Ask what the table looks like."""
+    """Read the description of the table."""
     return [iam.PolicyStatement(actions=["dynamodb:DescribeTable"], resources=[table.table.table_arn])]
 
 
 def examine(table: Table, progress: Mapping[str, Any]) -> list[iam.PolicyStatement]:
-    """Read, query and scan, through the table and its indexes; write nothing but what has the hash key of the record
-    that keeps the progress."""
+    """Read, query and scan, through the table and its indexes; write only items with the hash key of the progress
+    record."""
     arn = table.table.table_arn
     indexes = [f"{arn}/index/{index.name}" for index in table.layout.indexes]
     kept = iam.PolicyStatement(
@@ -61,12 +60,12 @@ def examine(table: Table, progress: Mapping[str, Any]) -> list[iam.PolicyStateme
 
 
 def describe_stack(scope: Construct) -> iam.PolicyStatement:
-    """Ask what state the stack itself is in."""
+    """Read the state of the stack itself."""
     return iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[Stack.of(scope).stack_id])
 
 
 def read_stream(table: Table) -> list[iam.PolicyStatement]:
-    """Be given the table's changes."""
+    """Read the table's changes."""
     assert table.table.table_stream_arn is not None
     return [
         iam.PolicyStatement(
@@ -87,5 +86,5 @@ def _queries(table: Table) -> iam.PolicyStatement:
 
 
 def _key(table: Table) -> list[iam.PolicyStatement]:
-    """Use the key that encrypts the table, and its stream."""
+    """Use the key that encrypts the table and its stream."""
     return use_key(table.encryption_key, "dynamodb")

@@ -1,7 +1,7 @@
-"""Schedules: a function that is called at times, with an event.
+"""Schedules: call a function at fixed times, with an event.
 
-A call that the function can't be given is tried again twice within an hour, and then ends in the queue of failures; a
-function that fails does so by its alias' own settings.
+A call that can't be delivered to the function is repeated twice within an hour, and then sent to the queue of failures.
+If the function itself fails, its alias' settings apply.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def schedule(
     event: Mapping[str, Any],
     failures: aws_sqs.IQueue,
 ) -> scheduler.Schedule:
-    """Call a function at times."""
+    """A schedule that calls a function."""
     return scheduler.Schedule(
         scope,
         construct_id,

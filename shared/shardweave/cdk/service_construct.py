@@ -1,10 +1,11 @@
-"""A service as a construct, for a CDK app of one's own that has other things beside it.
+"""A service as a construct, for a CDK app with other resources.
 
     ShardweaveService(self, "Orders", service="orders.py", stage="prod", issuer="https://login.example.com/",
                       audience="orders")
 
-Its choices are those of a deployment, by the same names with underscores. What only a deployment by itself can choose
-(the stack's account, region and protection, waves of index changes) is refused: here one deployment changes one index.
+Its choices are those of a deployment, by the same names with underscores. Choices that only a stack of its own can have
+(account, region and protection of the stack, waves of index changes) are refused: here one deployment changes one
+index.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from .options import Given
 from .provision import provision
 
 OF_A_STACK = frozenset({"account", "assets", "deployWith", "hidden", "indexes", "protection", "region", "waves"})
-"""What decides over a whole stack, or over one deployment of it."""
+"""Choices for a whole stack, or for one deployment of it."""
 
 
 class ShardweaveService(Construct):
-    """Everything that a service needs, within a stack of another app. Raises ConfigurationError for a choice that does
-    not exist and when its assets can't be made, SchemaError for a service that can't be built."""
+    """All resources of a service, within a stack of another app. Raises ConfigurationError for an unknown choice and if
+    its assets can't be made, SchemaError for a service that can't be built."""
 
     def __init__(self, scope: Construct, construct_id: str, *, service: str, **choices: str | int | bool) -> None:
         super().__init__(scope, construct_id)
@@ -39,22 +40,22 @@ class ShardweaveService(Construct):
 
     @property
     def table(self) -> dynamodb.ITableV2:
-        """The table that holds every record."""
+        """The table with all records."""
         return self._made.table.table
 
     @property
     def url(self) -> str:
-        """Where the API answers."""
+        """The URL of the API."""
         return str(self._made.api.api.api_endpoint)
 
     @property
     def api_id(self) -> str:
-        """The API's own name."""
+        """The id of the API."""
         return str(self._made.api.api.api_id)
 
 
 def configuration_of(service: str, choices: dict[str, Any]) -> Configuration:
-    """The configuration that keywords choose. Raises ConfigurationError, SchemaError."""
+    """The configuration for some keyword arguments. Raises ConfigurationError, SchemaError."""
     given = {_choice(name): _text(value) for name, value in choices.items()}
     check_names(given)
     for name in sorted(OF_A_STACK & set(given)):

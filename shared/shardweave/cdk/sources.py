@@ -1,4 +1,4 @@
-"""The sources that what is deployed is made of."""
+"""The source files of deployments."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..database.project import LIBRARY, project_folder
 
 ROOT = project_folder()
 NOT_DEPLOYED = ("cdk", "cli", "local")
-"""What of the library no function needs: folders below it."""
+"""Folders of the library that no function needs."""
 
 _NOT_SOURCES = ("__pycache__", "*.pyc", "_samples")
-"""What Python made of sources, and sample data, which only the local server asks a service for."""
+"""Files that Python makes from sources, and sample data, which only the local server uses."""
 
 
 def source_files(sources: Collection[Path]) -> list[Path]:
-    """Every file of the sources, in order."""
+    """Every file of the sources, sorted."""
     found: set[Path] = set()
     for source in sources:
         found |= {path for path in source.rglob("*") if path.is_file()} if source.is_dir() else {source}
-    # Installed, the functions' own sources lie in a folder of the library that is not part of the library's.
+    # In an installed library, the functions' sources are in a folder of the library, but are not part of it.
     left_out = tuple(LIBRARY / name for name in NOT_DEPLOYED) if LIBRARY in sources else ()
     return sorted(
         path
@@ -32,7 +32,7 @@ def source_files(sources: Collection[Path]) -> list[Path]:
 
 
 def copy_sources(source: Path, into: Path) -> None:
-    """A folder's sources or a file, without what Python made of them."""
+    """Copy a folder's sources, or a file, without files that Python makes from sources."""
     for file in source_files((source,)):
         copy = into / file.relative_to(source.parent)
         copy.parent.mkdir(parents=True, exist_ok=True)

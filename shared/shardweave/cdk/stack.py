@@ -1,6 +1,6 @@
-"""The stack: one deployment of one service, with what a deployment by itself has.
+"""The stack: one deployment of one service, with what only a stack of its own has.
 
-Its outputs are what a caller needs to reach it.
+Its outputs are what a caller needs to reach the service.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .provision import provision
 from .stage_state import encode_stage_record
 
 _BUNDLING_STACKS = "aws:cdk:bundling-stacks"
-"""The CDK's own context: of which stacks assets are made."""
+"""A value in the CDK's context: the stacks whose assets are made."""
 
 
 class ShardweaveStack(Stack):
-    """Everything that a service needs in an account. Raises ConfigurationError when its assets can't be made."""
+    """All resources of a service in an account. Raises ConfigurationError if its assets can't be made."""
 
     def __init__(self, scope: Construct, configuration: Configuration) -> None:
         target = configuration.target

@@ -1,12 +1,12 @@
-"""What one stage has been deployed with, as far as a deployment can't take it back: kept in its stack's own template.
+"""The facts about a stage's last deployment that can't be changed afterwards, kept in the template of its stack.
 
 Format: `Metadata.ShardweaveManifest` of the template, an object with `keyFormat` and `manifest` (the manifest of the
 schema, see `shardweave.schema.manifest`).
 
-The committed manifest is a service's, and whatever stage was deployed last wrote it; this is one stage's, and whoever
-deploys reads it, from whatever checkout. `stage_faults` finds what would hide that stage's records: bumps that have
-begun before the stage ever had them, bumps that would go, another key format. `unheard_of` finds that the checkout is
-older than what is deployed. Pure.
+The committed manifest belongs to a service, and the stage that was deployed last wrote it. This record belongs to one
+stage, and every deployment reads it, from any checkout. `stage_faults` finds changes that would hide the stage's
+records: bumps that have begun before the stage had them, bumps that are removed, another key format. `unheard_of` finds
+that the checkout is older than the deployment. Pure.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ ROLL_BACK = f"deploy a checkout that has it; what goes back without it: `Rolling
 
 @dataclass(frozen=True)
 class StageRecord:
-    """What decides where a stage's records are: the name of the key format, and the schema's manifest."""
+    """What determines where a stage's records are: the name of the key format, and the schema's manifest."""
 
     key_format: str
     manifest: Manifest
 
 
 def encode_stage_record(record: StageRecord) -> dict[str, Any]:
-    """The template's metadata."""
+    """The record as metadata of a template."""
     manifest = json.loads(encode_manifest(replace(record.manifest, waves=None)))
     return {METADATA: {"keyFormat": record.key_format, "manifest": manifest}}
 
 
 def decode_stage_record(template: Mapping[str, Any]) -> StageRecord | None:
-    """What a template says, None when it says nothing. Raises ConfigurationError."""
+    """The record in a template's metadata; None without one. Raises ConfigurationError."""
     try:
         found = template.get("Metadata", {}).get(METADATA)
         if found is None:
@@ -56,8 +56,8 @@ def decode_stage_record(template: Mapping[str, Any]) -> StageRecord | None:
 def stage_faults(
     deployed: StageRecord, wanted: StageRecord, *, absorbed: Mapping[str, int], now_ms: int | None = None
 ) -> list[Fault]:
-    """What stands against deploying `wanted` to a stage. `absorbed`: by token, until when a re-shard of that stage took
-    all bumps into one space, in the unit of the entity's bumps."""
+    """The reasons against deploying `wanted` to a stage. `absorbed`: by token, the time up to which a re-shard of the
+    stage moved all bumps into one space, in the unit of the entity's bumps."""
     now = int(time.time() * 1000) if now_ms is None else now_ms
     found = [*_key_format_faults(deployed, wanted), *placement_faults(deployed.manifest, wanted.manifest)]
     for token, before in deployed.manifest.entities.items():
@@ -81,8 +81,8 @@ def _key_format_faults(deployed: StageRecord, wanted: StageRecord) -> Iterator[F
 def unheard_of(
     indexes: Iterable[str], deployed: StageRecord | None, wanted: Manifest, committed: Manifest | None, stage: str
 ) -> list[Fault]:
-    """What a stage has, and neither the declaration nor the committed manifest knows: nobody took it away here, the
-    checkout is older or another branch. `indexes` are those of the table."""
+    """Parts of a stage that neither the declaration nor the committed manifest knows. Nobody removed them here, so the
+    checkout is older, or another branch. `indexes` are those of the table."""
     there = {"index": set(indexes), "entity": set(deployed.manifest.entities) if deployed else set()}
     known = {"index": set(wanted.indexes), "entity": set(wanted.entities)}
     if committed is not None:

@@ -1,7 +1,7 @@
-"""`./run synth`: the CloudFormation template, without account and network.
+"""`./run synth`: makes the CloudFormation template, without account and network.
 
-It makes the assets too, so that what it leaves in `cdk.out/` can be deployed. Where the layer's packages were never
-fetched and can't be now, it warns and writes the template alone, which is the same.
+It makes the assets too, so that the content of `cdk.out/` can be deployed. If the layer's packages have not been
+fetched and can't be fetched now, it prints a warning and makes only the template, which is the same.
 """
 
 from __future__ import annotations

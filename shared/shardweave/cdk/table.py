@@ -1,8 +1,8 @@
-"""The table, as the schema lays it out: every generated-key index with its projection, and nothing else.
+"""The table, with the schema's layout: all indexes of generated keys with their projections, and nothing else.
 
-On demand; with a stream of old and new images (what a re-shard runs on), point-in-time recovery, and contributor
-insights for throttled keys on the table and each index, which is how a hot shard shows. Costs beyond requests and
-storage: the recovery window by stored size, insights by throttled events only.
+On demand, with a stream of old and new images (which re-shards need), point-in-time recovery, and contributor insights
+for throttled keys on the table and each index, which show hot shards. Costs besides requests and storage: recovery, by
+stored size, and insights, by throttled events only.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _TYPES = {
 
 
 class Table(Construct):
-    """The one table of a deployment. `protected`: it outlives its stack; `locked`: it can't be deleted;
-    `encryption_key`: the ARN of a key of one's own, if any; `units` the most that it takes. An `existing` table is used
-    as it is.
+    """The only table of a deployment. `protected`: it is kept when the stack is deleted; `locked`: it can't be deleted;
+    `encryption_key`: the ARN of a customer-managed key, if any; `units` are its limits. An `existing` table is used
+    unchanged.
 
-    It has a name of its own, and not only to be found by it: CloudFormation refuses to replace what has one, so no
-    change of the template can exchange a full table for an empty one.
+    It has an explicit name, not only to be easy to find: CloudFormation refuses to replace a named resource, so no
+    change of the template can replace a full table by an empty one.
     """
 
     def __init__(
@@ -89,14 +89,14 @@ class Table(Construct):
 
 @jsii.implements(IValidation)
 class _OneRegion:
-    """That a table has no replica in another region."""
+    """A check that the table has no replica in another region."""
 
     def __init__(self, table: dynamodb.TableV2) -> None:
         self._table = table
 
     @jsii.member(jsii_name="validate")
     def validate(self) -> list[str]:
-        """What is wrong with the table."""
+        """The faults of the table."""
         made = self._table.node.default_child
         replicas = Stack.of(self._table).resolve(cast(dynamodb.CfnGlobalTable, made).replicas)
         return [ONE_REGION] if len(replicas) > 1 else []

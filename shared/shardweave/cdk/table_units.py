@@ -1,8 +1,8 @@
-"""The most that a table on demand takes, in units a second; without a bound, as much as the account lets it.
+"""The maximum read and write units per second of a table on demand; without a limit, the account's.
 
-A table's bounds are its own alone: each index has a bound of reads beside it, the same one here. Writes of an index
-follow the table's, and a bound of an index would throttle writes of the table that change its keys at half of it, so
-there is none.
+A table's limits do not include its indexes: each index has a read limit of its own, the same one here. Writes to an
+index follow the table's. A write limit of an index would throttle those of the table's writes that change its keys at
+half of it, so there is none.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 UNBOUNDED = -1
-"""How DynamoDB says that there is no bound."""
+"""DynamoDB's value for no limit."""
 
 
 @dataclass(frozen=True)
 class TableUnits:
-    """Read units and write units a second; None is no bound."""
+    """Read units and write units per second; None for no limit."""
 
     read: int | None = None
     write: int | None = None
 
     def differences(self, described: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """What of a table, as DynamoDB describes it, has other bounds: what it is, and the options of `aws dynamodb
-        update-table` that mend it."""
+        """The limits that differ in DynamoDB's description of a table: what it is, and the options of `aws dynamodb
+        update-table` that correct it."""
         name = described["TableName"]
         wanted = {"MaxReadRequestUnits": self.read or UNBOUNDED, "MaxWriteRequestUnits": self.write or UNBOUNDED}
         if not _has(described, wanted):

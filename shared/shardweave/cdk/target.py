@@ -1,6 +1,5 @@
-"""The account and the region that a stage belongs to, where the choices pin them; another is refused before anything is
-done. What is named by ARN (a topic, a certificate, a key, a table) has to be in the stage's region.
-"""
+"""The account and the region of a stage, if the choices fix them; others are refused before anything is done. Resources
+named by ARN (a topic, a certificate, a key, a table) must be in the stage's region."""
 
 from __future__ import annotations
 
@@ -17,18 +16,18 @@ _OF_REGION = ("alarmTopic", "certificate", "encryptionKey", "table")
 
 @dataclass(frozen=True)
 class Target:
-    """Where a stage may be deployed; empty: anywhere."""
+    """The account and region in which a stage may be deployed; empty for any."""
 
     account: str = ""
     region: str = ""
 
     def region_unless(self, variables: Mapping[str, str]) -> str | None:
-        """The pinned region, where the AWS tools' variables say none."""
+        """The fixed region, if the AWS tools' variables name none."""
         said = any(name in variables for name in ("AWS_REGION", "AWS_DEFAULT_REGION"))
         return None if said else self.region or None
 
     def check(self, account: str, region: str | None) -> None:
-        """Refuse another account or region than those that are pinned. Raises ConfigurationError."""
+        """Refuse an account or region other than the fixed ones. Raises ConfigurationError."""
         for choice, pinned, given in (("account", self.account, account), ("region", self.region, region)):
             if pinned and pinned != given:
                 raise ConfigurationError(
@@ -58,7 +57,7 @@ def target_of(given: Mapping[str, str]) -> Target:
 
 
 def check_regions(given: Mapping[str, str], region: str | None) -> None:
-    """Refuse ARNs of another region than that of the stage. Raises ConfigurationError."""
+    """Refuse ARNs of another region than the stage's. Raises ConfigurationError."""
     for choice in _OF_REGION:
         arn = given.get(choice, "")
         other = arn.split(":")[3] if arn.count(":") >= 5 else ""

@@ -1,9 +1,9 @@
-"""The tools that are no packages of this environment: the CDK's command line and the emulator of AWS.
+"""Tools that are not packages of this environment: the CDK's command line and the emulator of AWS.
 
     python -m shardweave.cdk.tools cdk emulator
 
-Each is made in the project's `.tools`, the first time that it is asked for and again when its lock changes. Two starts
-at once are safe: one makes it, the other waits. Node comes from a Python package.
+Each is installed in the project's `.tools` when it is first used, and again when its lock file changes. Two processes
+may start at once: one installs the tool, the other waits. Node comes from a Python package.
 """
 
 from __future__ import annotations
@@ -36,19 +36,21 @@ def cdk_program() -> list[str]:
 
 
 def emulator_environment() -> Path:
-    """The Python environment of the emulator, which pins another boto3 than the library. Raises ConfigurationError."""
+    """The Python environment of the emulator, which needs another version of boto3 than the library. Raises
+    ConfigurationError."""
     home = tools_folder() / "ministack"
     _make(home, (LOCKS / "ministack.txt",), _install_emulator)
     return home
 
 
 def with_node() -> dict[str, str]:
-    """The environment variables for what starts Node by its name, as jsii does."""
+    """Environment variables for programs that start Node by its name, as jsii does."""
     return {**os.environ, "PATH": f"{node_folder()}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
 
 def node_folder() -> Path:
-    """Node itself, not the wrapper in Python beside the interpreter: signals reach it, and it starts faster."""
+    """The folder of Node itself, not of its Python wrapper beside the interpreter: signals reach Node, and it starts
+    faster."""
     return _node_package() / "bin"
 
 
@@ -75,7 +77,7 @@ def _make(home: Path, locks: Sequence[Path], make: Callable[[Path], None]) -> No
 
 @contextmanager
 def _only_one_at_a_time() -> Iterator[None]:
-    """Held while a tool is made. The system lets go of it when the process ends, however."""
+    """A lock held while a tool is installed. The operating system releases it when the process ends."""
     tools_folder().mkdir(parents=True, exist_ok=True)
     with (tools_folder() / "making").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -142,7 +144,7 @@ def _say(text: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the tools that are named."""
+    """Install the named tools."""
     try:
         for tool in arguments:
             {"cdk": cdk_program, "emulator": emulator_environment}[tool]()

@@ -1,14 +1,14 @@
-"""Waves: how several index changes become deployments that each change one index, and how a stage is made. Pure.
+"""Waves: the deployments for several index changes, each with one change, and for a new stage. Pure.
 
 DynamoDB adds or removes one index at a time, and an index that is being filled can't be read. So each new index is
-first added, hidden from queries; when all are filled, the code that uses them is deployed; then each old one, which
-nothing reads any more, is removed. Every wave can be repeated; after an interruption the plan is made anew from what is
-there.
+first added, hidden from queries; when all are filled, the code that uses them is deployed; then each old one, which is
+no longer read, is removed. Every wave can be repeated; after an interruption the waves are planned again from the
+existing indexes.
 
-A stage is made without protection and then protected: CloudFormation could not take back the table of a creation that
-fails if nobody may delete it, nor the CDK the stack.
+A stage is created without protection and then protected: if its table could not be deleted, CloudFormation could not
+roll back a failed creation, nor could the CDK delete the stack.
 
-Format of the choice `waves`, by which one synthesis gives the templates of all: a JSON list of objects with `indexes`
+Format of the choice `waves`, with which one synthesis makes the templates of all: a JSON list of objects with `indexes`
 and `hidden` (lists of names, whose layouts are in the choice `indexes`, else the schema's) and `protection`.
 """
 
@@ -30,7 +30,7 @@ MOST_INDEXES = 20
 
 @dataclass(frozen=True)
 class Wave:
-    """One deployment. `indexes` is what the table has after it; `hidden` is not read yet."""
+    """One deployment. `indexes` are the table's indexes after it; `hidden` are those that are not read yet."""
 
     meaning: str
     indexes: tuple[IndexLayout, ...]
@@ -39,7 +39,7 @@ class Wave:
 
 
 def first_waves(wanted: Sequence[IndexLayout], *, protected: bool) -> list[Wave]:
-    """The deployments that make a stage."""
+    """The deployments for a new stage."""
     whole = Wave("making everything", tuple(wanted))
     if not protected:
         return [whole]
@@ -48,18 +48,18 @@ def first_waves(wanted: Sequence[IndexLayout], *, protected: bool) -> list[Wave]
 
 
 def wave_name(number: int) -> str:
-    """What the app calls the assembly of a wave; the first has the number 1."""
+    """The name of a wave's assembly in the app; the first has the number 1."""
     return f"Wave{number}"
 
 
 def everything_else(indexes: Sequence[IndexLayout]) -> list[Wave]:
-    """The one deployment where no index changes."""
+    """The only deployment if no index changes."""
     return [Wave("deploying everything else", tuple(indexes))]
 
 
 def plan_waves(there: Sequence[IndexLayout], wanted: Sequence[IndexLayout]) -> list[Wave]:
-    """The deployments that lead from the indexes that are there to those that are wanted. Raises SchemaError for an
-    index that would change in place, ConfigurationError when there is no room for old and new ones."""
+    """The deployments that change the existing indexes to the wanted ones. Raises SchemaError for an index that would
+    change in place, ConfigurationError if the table can't have old and new ones together."""
     before, after = {index.name: index for index in there}, {index.name: index for index in wanted}
     broken = list(index_faults(before, after))
     if broken:
@@ -89,7 +89,8 @@ def encode_waves(waves: Sequence[Wave]) -> str:
 
 
 def decode_waves(text: str, indexes: Sequence[IndexLayout]) -> tuple[Wave, ...]:
-    """The waves of the choice, whose names are those of `indexes`; none when it is empty. Raises ConfigurationError."""
+    """The waves in the choice, whose names are those of `indexes`; empty for an empty text. Raises
+    ConfigurationError."""
     known = {index.name: index for index in indexes}
     try:
         given = json.loads(text or "[]")
