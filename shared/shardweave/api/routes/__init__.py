@@ -1,1 +1,1 @@
-"""The operations of the API, a file for each kind of route."""
+"""The routes of the API, a file for each kind."""

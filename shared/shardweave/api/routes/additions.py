@@ -1,9 +1,9 @@
 """Adding to numbers and sets of one record.
 
-    POST  /v1/{collection}/add    what is added, by property; the record as it is stored then
+    POST  /v1/{collection}/add    adds amounts, by property; returns the record as it is stored then
 
-Concurrent additions are all carried out, each once (see `store.writing.additions`). With `upsert` a record is made
-where there is none, of its key and what is added.
+Concurrent additions are all carried out, each once (see `store.writing.additions`). With `upsert` a missing record is
+created from its key and the amounts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TAG = {"ETag": "The record's revision."}
 
 
 class Additions:
-    """The additions of one entity."""
+    """The route for additions to one entity."""
 
     def __init__(self, models: RecordModels, store: Store, access: Authorization) -> None:
         self._access = access
@@ -62,7 +62,8 @@ class Additions:
             return carried_out(self._store, call, [addition], answer)
 
     def _read(self, document: Mapping[str, Any], grant: Grant) -> tuple[Any, dict[str, Any], bool]:
-        """The key, the amounts by stored name, and whether a record is made. Raises ValidationFailed, InputError."""
+        """The key, the amounts by stored name, and whether a missing record is created. Raises ValidationFailed,
+        InputError."""
         if "key" not in document:
             raise ValidationFailed([FieldFault(("key",), "Field required", "missing")], where="body")
         try:
@@ -79,14 +80,14 @@ class Additions:
 
     @staticmethod
     def amounts_of(read: BaseModel) -> dict[str, Any]:
-        """The amounts that were given, by stored name."""
+        """The given amounts, by stored name."""
         fields = type(read).model_fields
         return {fields[name].alias or name: getattr(read, name) for name in read.model_fields_set}
 
-    # -- how it is described
+    # -- description
 
     def operations(self, path: str) -> tuple[Operation, ...]:
-        """The operation, below the path of the collection; none where there is nothing to add to."""
+        """The operation, below the path of the collection; none if the entity has nothing to add to."""
         name, entity = self._models.name, self._models.entity
         if not self._addable:
             return ()
@@ -148,7 +149,7 @@ class Additions:
 
 
 def _amount_type(each: Property) -> Any:
-    """The JSON type of what can be added to a property."""
+    """The JSON type of amounts for a property."""
     if each.is_set:
         member: Any = Any if each.members is None else json_type(each.members.annotation)
         return list[member]

@@ -1,13 +1,13 @@
-"""Many records of one entity in a request.
+"""Reading and writing several records of one entity in a request.
 
     POST  /v1/{collection}/batch-get    records by their keys, in the order of the keys
     POST  /v1/{collection}/batch-write  records put, patched and removed, each on its own
 
-A batch is no transaction: each item has its own outcome, in the order given, and what the table had no time for is said
-to be unprocessed, for the client to send again. What is wrong with the request itself (a value that does not fit, a key
-that is none, two items about one record) is refused as a whole, and nothing is done. With an idempotency key a batch is
-answered as the first time; it is more than one transaction, so a crash in its midst lets it run again: give records the
-ids that they shall have.
+A batch is no transaction: each item has its own outcome, in the order given. Items for which the table had no time are
+returned as unprocessed, for the client to send again. If the request itself is wrong (an invalid value, an invalid key,
+two items about one record), all of it is refused, and nothing is done. With an idempotency key, a repeated batch gets
+the first answer. But a batch is more than one transaction, so after a crash in the middle it is carried out again: give
+records their ids.
 
 Costs: see `store.batches`.
 """
@@ -67,7 +67,7 @@ class Batches:
         self._store = store
         self._expansion = expansion
 
-    # -- what is done
+    # -- requests
 
     def get(self, call: Call) -> Response:
         grant = self._access.grant(self._models.entity, "batchGet", call.caller)
@@ -104,7 +104,7 @@ class Batches:
         try:
             texts = self._expansion.json(there, expand, call.caller, deadline, list(whole.values())).texts
         except (AnswerTooLarge, TooManyReads):
-            # What the first one leads to fills more than an answer; the others are asked for again.
+            # The related records of the first record are too many for an answer; the others are requested again.
             texts, at, record = [], found.pop(0), there[0]
             unreadable.append(replace(self._models.unanswerable(record, "too_large").record, position=at))
         room = fitting_page(texts)
@@ -163,7 +163,7 @@ class Batches:
     # -- parts
 
     def _written(self, documents: Sequence[Any]) -> tuple[list[dict[str, Any]], list[InputError]]:
-        """What each document says of a record, and what is wrong with others."""
+        """The record in each document, and the faults of the others."""
         read: list[dict[str, Any]] = []
         refused: list[InputError] = []
         for at, document in enumerate(documents):
@@ -182,7 +182,7 @@ class Batches:
         return read, refused
 
     def _patched(self, grant: Grant, given: Sequence[Any]) -> tuple[list[Update], list[InputError]]:
-        """The update that each patch is, and what is wrong with others."""
+        """The update for each patch, and the faults of the others."""
         updates: list[Update] = []
         refused: list[InputError] = []
         for at, document in enumerate(given):
@@ -210,7 +210,7 @@ class Batches:
         return Update(model, key, changes, from_json=True, **grant.asker)
 
     def _keys(self, grant: Grant, name: str, given: Sequence[Any]) -> tuple[list[Any], list[InputError]]:
-        """The store's keys, and what is wrong with others."""
+        """The store's keys, and the faults of the others."""
         read: list[Any] = []
         refused: list[InputError] = []
         for at, key in enumerate(given):
@@ -236,7 +236,7 @@ class Batches:
             text += b',"problem":' + problem(outcome.error).body
         return text + b"}"
 
-    # -- how it is described
+    # -- description
 
     def operations(self, path: str) -> tuple[Operation, ...]:
         """The operations, below the path of the collection."""
@@ -334,7 +334,7 @@ def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _members_of(document: Any, place: tuple[str, int], **required: bool) -> Mapping[str, Any]:
-    """An object with these members and no others; a patch is one itself. Raises ValidationFailed."""
+    """An object with these members and no others; a patch is such an object itself. Raises ValidationFailed."""
     if not isinstance(document, Mapping):
         raise ValidationFailed([FieldFault(place, "must be an object", "dict_type")], where="body")
     faults = [FieldFault((name,), "Field required", "missing") for name in required if name not in document]
@@ -348,7 +348,7 @@ def _members_of(document: Any, place: tuple[str, int], **required: bool) -> Mapp
 
 
 def _below(place: tuple[str, int], location: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Where a fault of an item lies in the list of all."""
+    """The place of an item's fault in the list of all items."""
     return location if location[: len(place)] == place else (*place, *location)
 
 
@@ -361,7 +361,7 @@ def _check_members(document: Mapping[str, Any], *names: str) -> None:
 
 
 def _refuse(refused: Sequence[InputError]) -> None:
-    """Raises a fault that is alone, else ValidationFailed that lists all of them."""
+    """Raise a single fault, or ValidationFailed that lists several."""
     if len(refused) == 1:
         raise refused[0]
     faults: list[FieldFault] = []

@@ -3,8 +3,8 @@
     GET  /v1/{collection}    a page: {"items": [{"entity": "order", "record": {...}}, ...], "nextToken": ..., ...}
 
 The parameters are those that mean the same for every entity: conditions on the properties that the index has in all of
-them, filters on properties that all of them have, and those of pages. Records are whole. What a caller may `list` holds
-for each entity, and a refusal for one refuses the request.
+them, filters on properties that all of them have, and those of pages. Records are whole. The access rules of each
+entity for `list` apply, and if one entity refuses, the request is refused.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class CollectionRoute:
 
 
 class _Pages(Pages):
-    """Pages of records of several entities, each with its entity."""
+    """Pages of records of several entities, each record with its entity's name."""
 
     def __init__(self, models: Mapping[str, RecordModels], queries: QueryRunner, access: Authorization) -> None:
         super().__init__(next(iter(models.values())), queries, access)
@@ -154,8 +154,8 @@ def _item_model(title: str, models: RecordModels) -> Any:
 
 
 def _shared(entities: Sequence[EntityType[Any]], index: str) -> EntityType[Any]:
-    """The first entity with what it has in common with the others: properties of the same name and type, and, of the
-    index, the elements of its range key up to the first of another name."""
+    """The first entity, reduced to what it shares with the others: properties of the same name and type, and, of the
+    index, the elements of its range key before the first with another name."""
     first, *others = entities
     view = first.views[index]
     ranges = [entity.views[index].range_elements for entity in entities]

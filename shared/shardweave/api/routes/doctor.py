@@ -1,9 +1,9 @@
 """The doctor's last report over HTTP, for operators.
 
-    GET   /v1/_doctor     what it found; 404 while there is no report
+    GET   /v1/_doctor     its findings; 404 if there is no report
 
-To a known caller who is no operator the path does not exist; who is not known is asked to say who they are. A report
-names keys in the table, entities and properties.
+For known callers who are not operators the path does not exist; unknown callers are asked to authenticate. A report
+contains keys of the table, entities and properties.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class DoctorRoutes:
                 where="path",
                 fix="run `shardweave doctor`, or wait for its end",
             )
-        # Another version may have made it, and may know more or less.
+        # It may be from another version, which may know more or less.
         known = {name: report[name] for name in DoctorDocument.model_fields if name in report}
         text = DoctorDocument.model_validate(known).model_dump_json(by_alias=True, exclude_unset=True)
         return Response(200, text.encode(), {"content-type": JSON})

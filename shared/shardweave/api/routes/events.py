@@ -1,12 +1,12 @@
-"""Events over HTTP: one route for each projection of the schema.
+"""Events over HTTP: one route for each read model of the schema.
 
-    POST  /v1/_events/{projection}    an event; 200 when it has been applied, now or before
+    POST  /v1/_events/{projection}    an event; 200 if it has been applied, now or before
 
 An event is one JSON object with its `type`, `eventId` and `position`, validated completely. Its values are read by the
-rules of `json_types`, as those of records are. A queue that delivers it until it gets a 200 or a 400 loses none:
-whatever else it gets (409, 503, 504), delivering it again is safe. An id that another event had is a 409 for ever.
+rules of `json_types`, like those of records. A queue that delivers it until it gets a 200 or a 400 loses none: after
+any other answer (409, 503, 504), delivering it again is safe. An id that was used for another event is a 409 for ever.
 
-It is told by its `eventId`, whoever sends it, so that no idempotency key is asked for or read.
+The `eventId` identifies it, whoever sends it, so no idempotency key is required or read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class AppliedEvent(BaseModel):
 
 
 class Events:
-    """The route of one projection on a store. Events go past what rules say of records, so only `senders` send them."""
+    """The route of one read model on a store. Events are not subject to access rules of records, so only `senders` may
+    send them."""
 
     def __init__(self, projection: ReadModel, store: Store, senders: Operators = ALL_OPERATORS) -> None:
         self._senders = senders
@@ -84,7 +85,7 @@ class Events:
             raise
 
     def _body(self) -> type[BaseModel]:
-        """The form of every event that the projection takes."""
+        """The form of every event that the read model takes."""
         kinds = self._projection.events
         if len(kinds) == 1:
             return kinds[0]
@@ -95,5 +96,5 @@ class Events:
 
 @cache
 def _form(kind: type[Event]) -> type[Event]:
-    # A form takes milliseconds to make, so that a cold start leaves each to the first event of its kind.
+    # A form takes milliseconds to make, so each is made for the first event of its kind.
     return json_form(kind)

@@ -1,4 +1,4 @@
-"""Lists by a lookup: `lookup=phone&phone=123`, the records with a value, consistently.
+"""Lists by a lookup: `lookup=phone&phone=123`, the records with a value, with strong consistency.
 
     lookup      the lookup
     its own properties, each by equality; `limit`, `nextToken`, `prevToken` and `expand` as in every list
@@ -37,7 +37,7 @@ _SIDES = ("prefix", "from", "to")
 
 class LookupList:
     """The lists of one entity by its lookups. `taken` are the names of the parameters that its lists have already;
-    `cursors` seals the tokens, and `clock` (epoch milliseconds) says when a walk begins."""
+    `cursors` encrypts the tokens, and `clock` (epoch milliseconds) gives the time at which a walk begins."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class LookupList:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters that lists have for lookups, where there are any."""
+        """The parameters of lists for lookups, if there are any."""
         lookups = self._entity.lookups
         if not lookups:
             return ()
@@ -73,7 +73,7 @@ class LookupList:
         )
 
     def refuse_alone(self, given: Mapping[str, str]) -> None:
-        """Refuse parameters that only a lookup has where `lookup` is missing: the list would be of all records. Raises
+        """Refuse parameters that only a lookup has if `lookup` is missing: the list would be of all records. Raises
         UnsupportedQuery."""
         for name, lookup in self._entity.lookups.items():
             asked = (*(each for each, _ in self._asked([lookup])), *(each.name for each in self._ordered([lookup])))
@@ -82,8 +82,8 @@ class LookupList:
                 raise UnsupportedQuery("no index has it, a lookup does", where=parameter, fix=fix)
 
     def run(self, call: Call, expand: Sequence[str], grant: Grant) -> AnsweredPage:
-        """The page that parameters with `lookup` ask for. Raises UnknownName, UnsupportedQuery, ValidationFailed,
-        InvalidCursor, CursorMismatch, CursorExpired, LimitExceeded."""
+        """The page for parameters with `lookup`. Raises UnknownName, UnsupportedQuery, ValidationFailed, InvalidCursor,
+        CursorMismatch, CursorExpired, LimitExceeded."""
         lookup = self._lookup(call.query[LOOKUP])
         within, value = self._asked_of(lookup, call.query, grant)
         return self.page(call, lookup, {**within, lookup.property_name: value}, expand, grant)
@@ -98,10 +98,10 @@ class LookupList:
         question = LookupQuestion(lookup.name, value, within, reverse=lookup.ordered and asked["reverse"])
         return self.lookup_pages.page(call, question, asked, expand, grant)
 
-    # -- what is asked
+    # -- conditions
 
     def _asked(self, lookups: Iterable[LookupType]) -> Iterator[tuple[str, Property]]:
-        """The parameters of lookups, each with the property that its values have the type of."""
+        """The parameters of lookups, each with the property that has its values' type."""
         asked = {
             stored: each.property_in(self._entity.properties, stored)
             for each in lookups
@@ -112,7 +112,7 @@ class LookupList:
             yield from ((name, found) for name in equality_names(stored))
 
     def _ordered(self, lookups: Iterable[LookupType]) -> Iterator[Parameter]:
-        """The parameters of ordered lookups besides equality."""
+        """The parameters of ordered lookups, besides equality."""
         for each in lookups:
             if each.ordered:
                 name, codec = each.property_name, each.element.codec
@@ -132,8 +132,8 @@ class LookupList:
         return found
 
     def _asked_of(self, lookup: LookupType, given: Mapping[str, str], grant: Grant) -> tuple[dict[str, Any], Any]:
-        """What separates the lookup's values, and the value or the condition on it. Raises UnsupportedQuery,
-        InputError, ValidationFailed."""
+        """The values of `within`, and the value or the condition on it. Raises UnsupportedQuery, InputError,
+        ValidationFailed."""
         read, bounds = self._read(lookup, given, grant)
         found, name = lookup.property_name, lookup.entry_name
         value = _value(found, read, bounds)
@@ -149,7 +149,7 @@ class LookupList:
     def _read(
         self, lookup: LookupType, given: Mapping[str, str], grant: Grant
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The equalities that parameters give, by stored name, and the sides of a condition on the value."""
+        """The given equalities, by stored name, and the sides of a condition on the value."""
         names = {name: stored for stored in _names(lookup) for name in equality_names(stored)}
         sides = {f"{lookup.property_name}.{side}": side for side in _SIDES} if lookup.ordered else {}
         beside = (*_BESIDE, "reverse") if lookup.ordered else _BESIDE
@@ -180,12 +180,12 @@ class LookupList:
 
 
 def _plain_name(stored: str) -> str:
-    """The first of the names that the equality of a property has."""
+    """The first of the names of a property's equality parameter."""
     return equality_names(stored)[0]
 
 
 def _value(name: str, read: Mapping[str, Any], bounds: Mapping[str, Any]) -> Any:
-    """The value that is asked for, or the condition on it. Raises UnsupportedQuery for two conditions."""
+    """The value, or the condition on it. Raises UnsupportedQuery for two conditions."""
     if bounds and (name in read or ("prefix" in bounds and len(bounds) > 1)):
         raise UnsupportedQuery("equality, prefix and from/to exclude one another", where=name, fix="keep one of them")
     if "prefix" in bounds:
@@ -194,11 +194,11 @@ def _value(name: str, read: Mapping[str, Any], bounds: Mapping[str, Any]) -> Any
 
 
 def _listed(lookup: LookupType, said: Container[str]) -> str:
-    """What a list by a lookup asks for, without what claims say."""
+    """The description of a list by a lookup, without the properties that claims give."""
     names = [element.name for element in (*lookup.lists, lookup.element)] if lookup.ordered else _names(lookup)
     return ", ".join(_plain_name(each) for each in names if each not in said)
 
 
 def _names(lookup: LookupType) -> list[str]:
-    """The properties that are asked for by equality."""
+    """The properties that are given by equality."""
     return [element.name for element in (*lookup.within, lookup.element)]

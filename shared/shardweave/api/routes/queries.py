@@ -1,10 +1,10 @@
 """An entity's queries over HTTP, in their JSON form (`wire.query_json`).
 
-    POST  /v1/{collection}/query    a page: branches, filters, chosen properties, whatever lists can't ask
-    POST  /v1/{collection}/count    how many records there are, on all pages
-    POST  /v1/{collection}/explain  the plan and the reasons; with `run`, also what it cost
+    POST  /v1/{collection}/query    a page: branches, filters, chosen properties, everything that lists can't express
+    POST  /v1/{collection}/count    the number of records, on all pages
+    POST  /v1/{collection}/explain  the plan and the reasons; with `run`, also the cost
 
-All three take the same query, so that one can be asked for the other. `stats` asks for what it cost.
+All three take the same query. `stats` adds the cost to the answer.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Queries:
         return page_model(self._models)
 
     def _spec(self, call: Call, *beside: str) -> QuerySpec:
-        """The query of a body. Beside it the body may have `stats`, and the words given."""
+        """The query in a body, which may also have `stats` and the members in `beside`."""
         json_bytes(call.document)  # refuses text that has no UTF-8, which no key has either
         words = {"stats", *beside}
         for word in words:

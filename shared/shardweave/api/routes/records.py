@@ -1,17 +1,17 @@
 """One entity over HTTP: its collection's operations.
 
-    POST    /v1/{collection}         a new record (201, with its place)
+    POST    /v1/{collection}         create a record (201, with its path)
     GET     /v1/{collection}         a page of records
     GET     /v1/{collection}/{key}   one record
-    PATCH   /v1/{collection}/{key}   a merge patch: null removes a property; with `upsert` it may make the record
-    PUT     /v1/{collection}/{key}   a whole record: 201 when there was none, else 200; with `returning=old` what was
-                                     replaced
-    DELETE  /v1/{collection}/{key}   204, or 404 when there is none; with `returning=old` 200 and the record
+    PATCH   /v1/{collection}/{key}   a merge patch: null removes a property; with `upsert` it may create the record
+    PUT     /v1/{collection}/{key}   a whole record: 201 if there was none, else 200; with `returning=old` the replaced
+                                     record
+    DELETE  /v1/{collection}/{key}   204, or 404 if there is none; with `returning=old` 200 and the record
 
-its queries (see `queries`) and its batches (see `batches`).
+and its queries (see `queries`) and batches (see `batches`).
 
-`{key}` is the unique property as `paths` writes it; an entity that several properties identify has a part for each, one
-that is there once has its token.
+`{key}` is the unique property as `paths` writes it. An entity that several properties identify has a part for each, an
+entity with a single record has its token.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ CHANGE_ERRORS = (Conflict, PreconditionFailed, *ONCE_ERRORS)
 
 class Collection:
     """The operations of one entity on a store and a query runner; `models` are the JSON forms of its records.
-    `max_related` are the related records that one request may read."""
+    `max_related` is the maximum number of related records that one request may read."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Collection:
         taken = [each.name for each in self._list_query.parameters]
         self.lookup_list = LookupList(self._visible, store, queries.cursors, queries.now_ms, self.pages, taken)
 
-    # -- what is done
+    # -- requests
 
     def create(self, call: Call) -> Response:
         grant = self.grant("create", call)
@@ -134,7 +134,7 @@ class Collection:
             raise
 
     def _filters_of(self, name: str) -> str:
-        """How lists test a property that no index has, or that the index has not."""
+        """A hint how lists can filter by a property that no index has, or that this index does not have."""
         by_post = f"`filter` of POST {ROOT}/{self.entity.collection}/query"
         parameter = f"{FILTER}.{name}"
         known = any(each.name == parameter for each in self._list_query.parameters)
@@ -144,7 +144,7 @@ class Collection:
         return f"{parameter}=, or {by_post}" if known else by_post
 
     def _of_filters(self, path: str) -> str:
-        """What lists can filter by: one plain value of a property, and nothing else."""
+        """The description of filters in lists: one plain value of a property each."""
         named = (
             *(each.name for each in self._list_query.parameters),
             *(each.shown for each in self._list_query.families),
@@ -161,7 +161,7 @@ class Collection:
             raise not_found(self.entity)
         expand = self.expansion.of_query(call.query)
         if expand:
-            # It is more than the record, so the record's tag is not its tag.
+            # The answer has more than the record, so the record's tag can't be its tag.
             (shown,) = self.expansion.json([record], expand, call.caller, deadline).texts
             return Response.json(200, shown.text)
         if known is not None and known.has(record.rev):
@@ -227,7 +227,7 @@ class Collection:
     # -- parts
 
     def grant(self, operation: str, call: Call) -> Grant:
-        """What the caller may do. Raises Unauthenticated, Forbidden."""
+        """The caller's rights. Raises Unauthenticated, Forbidden."""
         return self._access.grant(self.entity, operation, call.caller)
 
     def _write(self, call: Call, operation: Create | Put | Update) -> Response:
@@ -240,15 +240,15 @@ class Collection:
 
         return carried_out(self._store, call, [operation], answer)
 
-    # -- how it is described
+    # -- description
 
     def operations(self) -> tuple[Operation, ...]:
-        """All operations of the collection; where it is read only, those that write nothing."""
+        """All operations of the collection; for a read-only one, those that write nothing."""
         path = f"{ROOT}/{self.entity.collection}"
         beside = (*self._queries.operations(path), *self._batches.operations(path), *self.additions.operations(path))
         found = (*self._of_the_collection(path), *beside, *self._of_a_record())
         if self.entity.read_only:
-            # What writes may be repeated under an idempotency key, and nothing else takes one.
+            # Writes may be repeated with an idempotency key, other operations take none.
             found = tuple(each for each in found if ONCE not in each.header_parameters)
         refusals = ACCESS_ERRORS if self._access.restricts else ()
         return tuple(replace(each, errors=(*each.errors, *refusals)) for each in found)
@@ -367,21 +367,21 @@ class Collection:
 
 
 def short_path(keys: RecordKeys, template: str) -> dict[str, Any]:
-    """The members of an operation on a record that may leave out what the token says of its key."""
+    """The members of an operation on a record whose key may leave out what the token says."""
     if not keys.claims:
         return {}
     return {"short_path": template.replace(keys.template, keys.short_template), "claims": keys.claims}
 
 
 def _returns_old(query: Mapping[str, str]) -> bool:
-    """Whether what was there is asked for. Raises InputError."""
+    """Whether the previous record is requested. Raises InputError."""
     if query.get(RETURNING, "old") != "old":
         raise InputError("must be old", where=RETURNING, fix="write old, or leave it out")
     return RETURNING in query
 
 
 def created(models: RecordModels, record: Entity, body: bytes | None = None) -> Response:
-    """The answer that says that a record was made, and where it is. `body` when it says more than the record."""
+    """The answer for a created record, with its path. `body` is given if it has more than the record."""
     place = models.keys.path(record)
     if body is not None:
         return Response.json(201, body, location=place)
@@ -389,5 +389,5 @@ def created(models: RecordModels, record: Entity, body: bytes | None = None) -> 
 
 
 def stored(models: RecordModels, record: Entity) -> Response:
-    """The answer that shows a record as it is stored."""
+    """The answer with a record as it is stored."""
     return Response.json(200, models.json(record), **entity_tag(record.rev))

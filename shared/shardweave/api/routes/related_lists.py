@@ -2,9 +2,9 @@
 
     GET  /v1/{collection}.{relation}/{key}    a page of the records that lead to the record of this key
 
-Like lists by a lookup: consistent, in the order of the records' ids, with the same tokens. The record itself must be
-one that the caller may `get`, and the answer has those that the caller may `list`. The point in the path is in no
-collection's name, so that no key is taken from the collection's own paths.
+Like lists by a lookup they are consistent, in the order of the records' ids, with the same kind of tokens. The caller
+must be allowed to `get` the record itself, and the list has the records that the caller may `list`. No collection's
+name contains the dot, so these paths never collide with those of a collection.
 """
 
 from __future__ import annotations

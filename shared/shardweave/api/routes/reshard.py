@@ -2,12 +2,12 @@
 
     POST  /v1/_reshard/user            start: {"charBits": 2, "chars": 2, "rate": 100}; 202 with the status
     GET   /v1/_reshard/user            the status
-    POST  /v1/_reshard/user/estimate   what a start with the same body would take; nothing is started
-    POST  /v1/_reshard/user/rate       let it be faster or slower: {"rate": 50}
-    POST  /v1/_reshard/user/abort      take it back, while there is a way back
-    POST  /v1/_reshard/user/resume     let it go on after someone has looked
+    POST  /v1/_reshard/user/estimate   the estimated effort of a start with the same body; nothing is started
+    POST  /v1/_reshard/user/rate       change the speed: {"rate": 50}
+    POST  /v1/_reshard/user/abort      undo it, as long as that is possible
+    POST  /v1/_reshard/user/resume     continue it after a person has checked the problem
 
-To a known caller who is no operator these paths do not exist; who is not known is asked to say who they are.
+For known callers who are not operators these paths do not exist; unknown callers are asked to authenticate.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class ReshardRoutes:
         self._operators = operators
 
     def operations(self, entity: EntityType[Any]) -> tuple[Operation, ...]:
-        """Those of one entity."""
+        """The operations of one entity."""
         path, name, operator = f"{ROOT}/{entity.token}", entity.model.__name__, self._operator
 
         def start(call: Call) -> Status:

@@ -1,6 +1,6 @@
 """Several operations on records of any entities, all or none.
 
-    POST  /v1/_transact    the operations, in order; the records that they leave, null for deletes and checks
+    POST  /v1/_transact    the operations, in order; returns the resulting records, null for deletes and checks
 
     {"operations": [{"create": "orders", "item": {...}},
                     {"put": "orders", "item": {...}, "rev": "r1"},
@@ -9,8 +9,8 @@
                     {"delete": "carts", "key": "c1", "rev": "r1"},
                     {"check": "users", "key": "u1", "rev": "r1", "exists": true}]}
 
-Each is what the request of its kind on its collection is, and needs the same rights. An error names the operation. What
-is wrong with the request itself is refused as a whole. With an idempotency key it is carried out once.
+Each operation means the same as the request of its kind to its collection, and needs the same rights. An error names
+the operation. If the request itself is wrong, all of it is refused. With an idempotency key it is carried out once.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _MEMBERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "delete": (("key",), ("rev",)),
     "check": (("key",), ("rev", "exists")),
 }
-"""What each kind of operation has to say, and may say."""
+"""The required and the optional members of each kind of operation."""
 
 _OPERATION = re.compile(r"operations\[([0-9]+)\]")
 _KINDS: Mapping[str, type] = {"item": dict, "patch": dict, "amounts": dict, "rev": str, "upsert": bool, "exists": bool}
@@ -71,7 +71,7 @@ _KINDS: Mapping[str, type] = {"item": dict, "patch": dict, "amounts": dict, "rev
 
 @dataclass(frozen=True)
 class _Asked:
-    """One operation of a request: where it stands, its kind, and what it says."""
+    """One operation of a request: its position, its kind, and its members."""
 
     place: tuple[str, int]
     kind: str
@@ -84,7 +84,7 @@ class _Asked:
 
 
 class Transactions:
-    """The route over the collections of a service, on a store, for the callers whom `access` knows."""
+    """The route over the collections of a service, on a store, for the callers that `access` knows."""
 
     def __init__(self, collections: Sequence[Collection], store: Store, access: Authorization) -> None:
         self._access = access
@@ -92,7 +92,7 @@ class Transactions:
         self._store = store
 
     def transact(self, call: Call) -> Response:
-        # Who may do nothing is refused before what was sent is read.
+        # Callers who may do nothing are refused before the body is read.
         self._access.check_known((each.entity for each in self._collections.values()), call.caller)
         asked = _listed(call.document, self._collections)
         writes: list[Write] = []
@@ -189,10 +189,10 @@ class Transactions:
         grant.check_decided(models.entity.identify(key))
         return Check(models.entity.model, key, asked.rev, asked.said.get("exists", True))
 
-    # -- how it is described
+    # -- description
 
     def operations(self) -> tuple[Operation, ...]:
-        """The route; none where nothing can be written."""
+        """The route; none if nothing can be written."""
         if not self._written:
             return ()
         return (
@@ -257,12 +257,12 @@ class Transactions:
 
 
 _BODIES: Mapping[str, str] = {"create": "item", "put": "item", "update": "patch", "add": "amounts"}
-"""What an operation says of a record."""
+"""The member of an operation that contains a record."""
 _OF_THE_REQUEST = (IdempotencyMismatch, StillInProgress)
 
 
 def _name(error: ShardweaveError, asked: Sequence[_Asked]) -> None:
-    """Let the store's error name its operation, also one that is alone, and each fault its place in the body."""
+    """Add the operation to the store's error, also if there is only one, and to each fault its place in the body."""
     about = isinstance(error, (InputError, Conflict, NotFound)) and not isinstance(error, _OF_THE_REQUEST)
     if len(asked) == 1 and about and error.where != "operations":
         error.where = location_text((*asked[0].place, error.where) if error.where else asked[0].place)
@@ -276,7 +276,7 @@ def _name(error: ShardweaveError, asked: Sequence[_Asked]) -> None:
 
 @contextmanager
 def _member(name: str) -> Iterator[None]:
-    """What is wrong is wrong in this member of an operation."""
+    """A context in which errors get this member of an operation as their place."""
     try:
         yield
     except ValidationFailed as error:
