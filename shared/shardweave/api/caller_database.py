@@ -32,7 +32,7 @@ from ..schema.caller import Caller
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
 from ..store import Add, Apply, BatchWriteResult, Check, Create, Delete, Operation, Put, Reset, Store, Update
-from ..store.lookups.lookup_asks import lookup_of
+from ..store.lookups.lookup_spec import lookup_of
 from ..store.operations import Changes, Key, Upsert
 from ..store.relations.relation_loader import Related
 from ..table.conditions import Condition

@@ -73,7 +73,7 @@ class Expansion:
         """The parameter, where there are relations."""
         if not self._relations:
             return ()
-        meant = "; ".join(f"`{name}`: {self._meaning(name)}" for name in self._relations)
+        meant = "; ".join(f"`{name}`: {self._description(name)}" for name in self._relations)
         return (Parameter(EXPAND, f"Relations to show in `expanded`, separated by commas. {meant}."),)
 
     @property
@@ -86,7 +86,7 @@ class Expansion:
         """The member of a body and its type, where there are relations."""
         return {EXPAND: (list[Literal[tuple(self._relations)]] | None, None)} if self._relations else {}  # type: ignore[misc]
 
-    def _meaning(self, name: str) -> str:
+    def _description(self, name: str) -> str:
         target = self._targets[name].name
         return f"a list of {target}" if self._relations[name].many else f"a {target} or null"
 

@@ -19,7 +19,7 @@ from ..query.spec import Page
 from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
 from ..store import RetryClock, Store
-from ..store.lookups.lookup_asks import lookup_ask
+from ..store.lookups.lookup_spec import lookup_spec
 from ..store.operations import Among
 from ..table import Table
 from ..table.conditions import Condition
@@ -148,8 +148,8 @@ def found_page(
     scope: str = "",
 ) -> Page[Any]:
     """A page of the live records with a value, by a lookup; its tokens are bound to what was asked, and to `scope`."""
-    ask = lookup_ask(entity, name, value, within, reverse=reverse, filter=filter)
-    walk = lookup_walk(entity, ask.lookup.name, ask.values, scope, ask.signature())
+    spec = lookup_spec(entity, name, value, within, reverse=reverse, filter=filter)
+    walk = lookup_walk(entity, spec.lookup.name, spec.values, scope, spec.signature())
     tokens, token = LookupTokens(queries.cursors, queries.now_ms), token_given(next_token, prev_token)
     with named_here(prev_token):
         state = tokens.opened(token, walk)

@@ -47,8 +47,8 @@ from ..table.retry import RetryClock
 from .attempts import AttemptContext
 from .idempotency_keys import Answer, IdempotencyKey, KeptAnswer
 from .lookups.backfill_state import Readiness
-from .lookups.lookup_asks import lookup_ask, lookup_of, lookup_values
 from .lookups.lookup_queries import Finder, FoundPage
+from .lookups.lookup_spec import lookup_of, lookup_spec, lookup_values
 from .operations import (
     Add,
     Among,
@@ -330,9 +330,9 @@ class Store:
         `visibility` says which records the caller may see; `deadline` (of `monotonic`) cuts the page short. Raises as
         `get_by` does, and InputError, LimitExceeded."""
         entity = self.schema[model]
-        ask = lookup_ask(entity, name, value, within, reverse=reverse, filter=filter)
+        spec = lookup_spec(entity, name, value, within, reverse=reverse, filter=filter)
         how: dict[str, Any] = {"backwards": backwards, "visibility": visibility, "deadline": deadline}
-        return self._finder.page(entity, ask, limit, after, **how)
+        return self._finder.page(entity, spec, limit, after, **how)
 
     def backfill(
         self,

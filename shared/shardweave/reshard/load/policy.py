@@ -142,7 +142,8 @@ def judged(
 
 @dataclass(frozen=True)
 class Window:
-    """One shard in a window: writes a second in all and of its hottest records, throttled requests, and its size."""
+    """The load of one shard since the last verdict: writes a second in all, and of its hottest records; throttled
+    requests; its size."""
 
     rate: float
     hottest: float

@@ -37,8 +37,8 @@ from ..noticed import notice
 from ..operations import Among
 from ..reader import Reader, record_among
 from .backfill_state import Readiness
-from .lookup_asks import Listed, LookupAsk, listed, lookup_of
 from .lookup_records import owner_identity, owner_in, value_key, value_keys
+from .lookup_spec import Listed, LookupSpec, listed, lookup_of
 
 MAX_FOLLOWED = 8
 MAX_FOUND = 500
@@ -110,7 +110,7 @@ class Finder:
     def page(
         self,
         entity: EntityType[Any],
-        ask: LookupAsk,
+        spec: LookupSpec,
         limit: int,
         after: str | None = None,
         *,
@@ -122,10 +122,10 @@ class Finder:
         it ends as soon as something has been read."""
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_FOUND:
             raise LimitExceeded(f"a page has 1 to {MAX_FOUND} records", where="limit", fix="ask for fewer")
-        lookup = self._ready(entity, ask.lookup.name)
+        lookup = self._ready(entity, spec.lookup.name)
         if lookup.unique:
-            return self._only(entity, ask, visibility) if after is None else FoundPage(())
-        at = listed(entity, ask)
+            return self._only(entity, spec, visibility) if after is None else FoundPage(())
+        at = listed(entity, spec)
         if at is None:
             return FoundPage(())
         records: list[Entity] = []
@@ -187,10 +187,10 @@ class Finder:
         self.readiness.require(entity, lookup.name)
         return lookup
 
-    def _only(self, entity: EntityType[Any], ask: LookupAsk, visibility: Among | None) -> FoundPage:
+    def _only(self, entity: EntityType[Any], spec: LookupSpec, visibility: Among | None) -> FoundPage:
         """The page of a unique value."""
         try:
-            found = self.one(entity, ask.lookup.name, ask.values, visibility, ask.filter.evaluate)
+            found = self.one(entity, spec.lookup.name, spec.values, visibility, spec.filter.evaluate)
         except RecordUnreadable as error:
             return FoundPage((), unreadable=(replace(error.record, position=0),))
         return FoundPage(()) if found is None else FoundPage((found,), places=("",))
@@ -216,7 +216,7 @@ class Finder:
         return [item[at.range_name].removeprefix(at.prefix) for item in self.reader.page(query).items]
 
     def _records(
-        self, entity: EntityType[Any], ask: LookupAsk, at: Listed, texts: Sequence[str], visibility: Among | None
+        self, entity: EntityType[Any], spec: LookupSpec, at: Listed, texts: Sequence[str], visibility: Among | None
     ) -> list[Entity | Unreadable | None]:
         """The records that lookup records with these texts lead to, as in `_owner`."""
         identities: dict[int, Item] = {}
@@ -232,9 +232,9 @@ class Finder:
         for position, sighting in zip(identities, seen, strict=True):
 
             def is_there(item: Item, text: str = texts[position]) -> bool:
-                return at.may_have(entity, ask.lookup, item, text)
+                return at.may_have(entity, spec.lookup, item, text)
 
-            found[position] = self._owner(entity, sighting, visibility, is_there, ask.filter.evaluate)
+            found[position] = self._owner(entity, sighting, visibility, is_there, spec.filter.evaluate)
         return found
 
     @staticmethod

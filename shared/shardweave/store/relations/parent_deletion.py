@@ -27,9 +27,9 @@ from ...schema.relations import ChildLink
 from ...table.operations import MAX_TRANSACTION_ACTIONS
 from ...table.retry import CONTENDED, RetryClock
 from ...table.values import Item
-from ..lookups.lookup_asks import LookupAsk
 from ..lookups.lookup_queries import Finder
 from ..lookups.lookup_records import MAX_MEMBERS
+from ..lookups.lookup_spec import LookupSpec
 from ..operations import Delete, Operation, Update
 from ..outcomes import SECONDS, Fate, Follow
 from ..reader import Reader
@@ -95,9 +95,9 @@ class Removing:
         child = self.steps.context.entities[link.token]
         by = child.relations[link.relation].by
         values = dict(zip(by, (step.identity[name] for name in step.entity.identity), strict=True))
-        ask = LookupAsk(child.lookups[link.found_by], values)
+        spec = LookupSpec(child.lookups[link.found_by], values)
         pauses = self.waiting.pauses(CONTENDED, max(0.0, course.ends - self.waiting.monotonic()))
-        while records := self.finder.page(child, ask, _at_once(child)).items:
+        while records := self.finder.page(child, spec, _at_once(child)).items:
             if self.waiting.monotonic() >= course.ends:
                 raise _incomplete(step)
             try:

@@ -1,7 +1,8 @@
-"""Questions to lookups: a value, or, of an ordered one, a list and the interval of its values; a direction, a filter.
+"""The specification of a read by a lookup: a value, or, with an ordered lookup, a list and a condition on its values;
+a direction, and a filter.
 
-Pure. `lookup_ask` checks what is given and converts it to stored form; `listed` gives the range of lookup records that
-hold the answer: of a plain lookup those of a value, in the order of the owners' ids, of an ordered one those of a list
+Pure. `lookup_spec` checks the arguments and converts them to stored form. `listed` returns the range of lookup records
+to read: with a plain lookup those of a value, in the order of the owners' ids; with an ordered one those of a list
 whose values meet the condition, in the order of the values.
 """
 
@@ -27,8 +28,8 @@ _CONSTRAINTS = (*get_args(Constraint), OneOf)
 
 
 @dataclass(frozen=True)
-class LookupAsk:
-    """A question to a lookup. `values` are in stored form; `constraint` is that on the value of an ordered one."""
+class LookupSpec:
+    """A read by a lookup. `values` are in stored form; `constraint` is the condition on the value of an ordered one."""
 
     lookup: LookupType
     values: Item
@@ -37,7 +38,7 @@ class LookupAsk:
     filter: SplitFilter = NO_FILTER
 
     def signature(self) -> list[Any]:
-        """What tokens are bound to besides the values; empty for a plain question."""
+        """What tokens are bound to besides the values; empty for a plain value alone."""
         parts = [signature(self.filter.by_table), signature(self.filter.here)]
         if self.constraint is None and not self.reverse and parts == [None, None] and not self.lookup.ordered:
             return []
@@ -46,7 +47,7 @@ class LookupAsk:
 
 @dataclass(frozen=True)
 class Listed:
-    """The lookup records of a question: those of a hash key whose range key begins with `prefix` and lies in the
+    """The lookup records to read: those of a hash key whose range key begins with `prefix` and lies in the
     `interval`. `owner_parts`: the last parts of the text behind the prefix are the owner's id; 0: all of it is."""
 
     hash_name: str
@@ -102,7 +103,7 @@ def lookup_values(entity: EntityType[Any], name: str, value: Any, within: Mappin
     return {one: lookup.property_in(entity.properties, one).parse(each) for one, each in given.items()}
 
 
-def lookup_ask(
+def lookup_spec(
     entity: EntityType[Any],
     name: str,
     value: Any,
@@ -110,8 +111,8 @@ def lookup_ask(
     *,
     reverse: bool = False,
     filter: Condition | None = None,
-) -> LookupAsk:
-    """A question, checked. Raises InputErrors."""
+) -> LookupSpec:
+    """The specification, checked. Raises InputError's kinds."""
     if not isinstance(reverse, bool):
         raise InputError(f"must be true or false, got {type(reverse).__name__}", where="reverse", fix="give True")
     lookup = lookup_of(entity, name)
@@ -120,7 +121,7 @@ def lookup_ask(
         if isinstance(value, _CONSTRAINTS):
             message = f"{lookup.name!r} finds by a value, and has no order"
             raise UnsupportedQuery(message, where=lookup.property_name, fix="give a value, or declare an OrderedLookup")
-        return LookupAsk(lookup, lookup_values(entity, name, value, within), None, reverse, tests)
+        return LookupSpec(lookup, lookup_values(entity, name, value, within), None, reverse, tests)
     given = _scope(entity, lookup, within)
     entry = given.pop(lookup.entry_name, None) if lookup.entries else None
     values = {one: entity.properties[one].parse(each) for one, each in given.items()}
@@ -131,28 +132,28 @@ def lookup_ask(
     for one, each in values.items():
         if each is None:
             raise InputError("a list has a value of it", where=one, fix="give one")
-    return LookupAsk(lookup, values, _constraint(entity, lookup, value), reverse, tests)
+    return LookupSpec(lookup, values, _constraint(entity, lookup, value), reverse, tests)
 
 
-def listed(entity: EntityType[Any], ask: LookupAsk) -> Listed | None:
+def listed(entity: EntityType[Any], spec: LookupSpec) -> Listed | None:
     """Where the answer is; None if nothing can be in it. Raises KeyTooLong, ValueRefused."""
-    design, lookup = entity.keys.design, ask.lookup
+    design, lookup = entity.keys.design, spec.lookup
     delimiter = design.key_format.element_delimiter
     if not lookup.ordered:
-        key = value_key(entity, lookup, ask.values)
+        key = value_key(entity, lookup, spec.values)
         if key is None:
             return None
         prefix = str(key[design.range_name]) + delimiter
         interval = prefix_text(prefix)
         assert interval is not None, "the value's own text is within the limit"
         return Listed(design.hash_name, key[design.hash_name], design.range_name, prefix, interval, 0, delimiter)
-    key = list_key(entity, lookup, ask.values)
+    key = list_key(entity, lookup, spec.values)
     elements, name = ordered_elements(entity, lookup), lookup.property_name
-    conditions: dict[str, Constraint] = {each.name: Equal(ask.values[each.name]) for each in lookup.lists}
-    is_equal = isinstance(ask.constraint, Equal)
-    if ask.constraint is not None:
-        conditions[name] = ask.constraint
-    matched = Match({}, len(lookup.lists) + is_equal, None if is_equal else ask.constraint)
+    conditions: dict[str, Constraint] = {each.name: Equal(spec.values[each.name]) for each in lookup.lists}
+    is_equal = isinstance(spec.constraint, Equal)
+    if spec.constraint is not None:
+        conditions[name] = spec.constraint
+    matched = Match({}, len(lookup.lists) + is_equal, None if is_equal else spec.constraint)
     view = IndexView(None, design.hash_name, (), design.range_name, elements, False, None, ())
     interval = range_interval(entity.keys, view, conditions, matched)
     if interval is None:
