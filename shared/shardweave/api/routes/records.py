@@ -124,7 +124,8 @@ class Collection:
         expand = self.expansion.of_query(call.query)
         if LOOKUP in call.query:
             return self.pages.listed(self.lookup_list.run(call, expand, self.grant("list", call)))
-        self.lookup_list.refuse_alone(call.query)
+        if self.entity.lookups:
+            self.lookup_list.refuse_alone(call.query)
         spec = self._list_query.spec(call.query)
         try:
             return self.pages.listed(self.pages.run(spec, call, expand, operation="list"))
