@@ -1,4 +1,4 @@
-"""What the tests of properties with members play in: buyers in a store, and an API on the same new table."""
+"""Fixtures for tests of properties with members: buyers in a store, and an API on the same new table."""
 
 from __future__ import annotations
 

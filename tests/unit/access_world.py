@@ -1,4 +1,4 @@
-"""What the tests of access play in: two tenants on one table, and what each of them may not know of the other.
+"""Fixtures for tests of access: two tenants on one table, and what each of them may not know of the other.
 
 Team      its tenant is in its identity, so two tenants may have teams of one name
 Task      its ids are made up by the service; it belongs to a team, has a parent task that nothing enforces, numbers, a

@@ -1,4 +1,4 @@
-"""What the tests of the API play in: the user service on a table in memory, a client that speaks to the API without a
+"""Fixtures for tests of the API: the user service on a table in memory, a client that speaks to the API without a
 network, and a schema with every type of property.
 
 Part      every type of property; one is named like a list parameter; an index that projects three properties

@@ -1,4 +1,4 @@
-"""What the tests of the database play in: accounts, with lookups, a relation, and an index that holds less than all."""
+"""Fixtures for tests of the database: accounts, with lookups, a relation, and an index that holds less than all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of GraphQL play in.
+"""Fixtures for tests of GraphQL.
 
 Person    found by id and by city; has a friend, who is another, and pets
 Pet       of a kind

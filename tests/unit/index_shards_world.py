@@ -1,4 +1,4 @@
-"""Visits to places, of which some indexes have shards of their own: what the tests of those play in."""
+"""Fixtures for tests of indexes with shards of their own: visits to places."""
 
 from __future__ import annotations
 

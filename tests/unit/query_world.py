@@ -1,4 +1,4 @@
-"""What the tests of queries play in: people with several indexes, and a table that tests can look into."""
+"""Fixtures for tests of queries: people with several indexes, and a table that tests can look into."""
 
 from __future__ import annotations
 

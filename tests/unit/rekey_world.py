@@ -1,4 +1,4 @@
-"""A table in another program's form, that is brought in: who writes it, and who brings it in."""
+"""A table in the form of another program, which is brought in: the program that writes it, and the migration."""
 
 from __future__ import annotations
 

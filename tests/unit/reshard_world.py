@@ -1,4 +1,4 @@
-"""What the tests of re-sharding play in: the entities of `store_world`, one clock, movers and a coordinator.
+"""Fixtures for tests of re-sharding: the entities of `store_world`, one clock, movers and a coordinator.
 
 `step` takes the coordinator and one mover as far as they come without time passing; `run_until` lets time pass too.
 """

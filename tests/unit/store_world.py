@@ -1,4 +1,4 @@
-"""What the tests of the store play in: entities of every placement, a clock to set, a table to look into.
+"""Fixtures for tests of the store: entities of every placement, a clock to set, a table to look into.
 
 Note      one generation, generated ids
 Person    three generations, sparse and composite index attributes, a TTL
