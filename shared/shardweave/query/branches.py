@@ -57,7 +57,7 @@ class Branch:
         """The sort value of an item in the merged order."""
         return self.comparable(item[self.view.range_name])
 
-    def sort_values(self) -> Callable[[Item], Value]:
+    def sort_value_getter(self) -> Callable[[Item], Value]:
         """A function that returns the sort value of an item."""
         return self.sort_value if self.names else itemgetter(self.view.range_name)
 

@@ -99,7 +99,7 @@ class PageReader:
         self._whole = whole
         self._unreadable: list[Unreadable] = []
         self._descending = plan.descending
-        self._sort_values = [branch.sort_values() for branch in plan.branches]
+        self._sort_values = [branch.sort_value_getter() for branch in plan.branches]
         self._projections = [plan.parts[branch.part].projection(branch) for branch in plan.branches]
         self.states: list[LaneState] = []
         self._stages: list[list[LaneState]] = [[] for _ in range(plan.stages)]
