@@ -58,8 +58,9 @@ class StoredJson:
         if self._plain is None:
             return [None] * len(items)
         shown = [self._shown(item, self._plain) for item in items]
-        faults = self._keys.faults_in(items)
-        return [None if each is None or fault else to_json(each) for each, fault in zip(shown, faults, strict=True)]
+        plain = [item for item, each in zip(items, shown, strict=True) if each is not None]
+        faults = iter(self._keys.faults_in(plain))
+        return [None if each is None or next(faults) else to_json(each) for each in shown]
 
     def _shown(self, item: Item, plain: Sequence[_Plain]) -> dict[str, Any] | None:
         """What is answered of an item whose values are all plain; None for another."""
