@@ -13,7 +13,8 @@ from shardweave.local.loading import load
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.embedded.change_log import SHARD
-from shardweave.table.operations import Scan, StreamRead
+from shardweave.table.operations import Scan
+from shardweave.table.stream_operations import StreamRead
 from tests.browser.big_project import SERVICE, fill, opened
 
 DAY = dt.date(2025, 1, 1)

@@ -171,7 +171,7 @@ LEFT_OUT = {
 STORE = ROOT / "shared" / "shardweave" / "store"
 READING = {
     *("", "attempts", "idempotency_keys", "locations", "noticed", "operations", "outcomes", "reader", "store"),
-    *("lookups", "lookups.backfill_state", "lookups.lookup_asks", "lookups.lookup_queries", "lookups.lookup_records"),
+    *("lookups", "lookups.backfill_state", "lookups.lookup_queries", "lookups.lookup_records", "lookups.lookup_spec"),
     *("relations", "relations.relation_loader"),
 }
 """The modules of the store that a read needs: the values that operations are given and answer, and what reads."""

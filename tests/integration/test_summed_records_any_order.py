@@ -30,7 +30,8 @@ from shardweave.table.fault_injection import (
     SimulatedTable,
     Throttle,
 )
-from shardweave.table.operations import PutItem, StreamRecord
+from shardweave.table.operations import PutItem
+from shardweave.table.stream_operations import StreamRecord
 from tests.unit.store_world import START, World
 from tests.unit.summed_world import UNREAD, Box, Letter, changes_of, post_room, recounted, summed
 

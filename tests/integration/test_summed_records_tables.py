@@ -14,7 +14,7 @@ from shardweave.schema.schema import Schema
 from shardweave.store import Apply, Check, Delete, Put, Reset, RetryClock, Store
 from shardweave.table import Table
 from shardweave.table.fault_injection import WRITES, LoseAnswer, Script, SimulatedTable
-from shardweave.table.operations import StreamRecord
+from shardweave.table.stream_operations import StreamRecord
 from tests.integration.conftest import OpenTable
 from tests.unit.read_model_world import PARCELS, Parcel, Scan, Seen, Sent, Tally
 from tests.unit.store_world import START, Clock

@@ -13,7 +13,7 @@ from shardweave.errors import ShardweaveError
 from shardweave.maintenance.rebuilding import Rebuild
 from shardweave.schema.entity_type import REVISION
 from shardweave.store import Store
-from shardweave.table.operations import StreamRecord
+from shardweave.table.stream_operations import StreamRecord
 from shardweave.table.values import Item
 from tests.simulator.clients import World
 from tests.simulator.scheduler import Process

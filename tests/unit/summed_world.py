@@ -18,7 +18,7 @@ from shardweave.schema.read_models import Action, ReadModel, Update
 from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table import Table
-from shardweave.table.operations import StreamRead, StreamRecord, StreamShards
+from shardweave.table.stream_operations import StreamRead, StreamRecord, StreamShards
 from shardweave.values.codecs import DecimalCodec, Timestamp, TimestampSeconds
 from tests.unit.store_world import BUMPS, World
 

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..schema.entity import Entity
 from ..store import Reset, Store
 from ..store.operations import Key
-from ..table.operations import StreamRead, StreamShards
+from ..table.stream_operations import StreamRead, StreamShards
 from .arguments import check_revision, kind_of
 from .relations import AsyncRelations, Relations
 

@@ -368,8 +368,7 @@ def say(text: str) -> None:
 
 class _Signals:
     """SIGTERM and SIGINT end the process at once while there is no server, and later tell the server to stop. uvicorn
-    takes the signals over while it runs and raises them again when it has stopped; by then they must not end the
-    process."""
+    takes them over while it runs and raises them again when it has stopped: then they must not end the process."""
 
     def __init__(self) -> None:
         self.server: HttpServer | None = None

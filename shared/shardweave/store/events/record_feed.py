@@ -37,8 +37,9 @@ from ...schema.entity_type import MARK, REVISION, EntityType
 from ...schema.read_models import ReadModel, Update
 from ...schema.schema import Schema
 from ...table.conditions import Compare, Condition, Or
-from ...table.operations import PutItem, StreamRecord
+from ...table.operations import PutItem
 from ...table.retry import CONTENDED
+from ...table.stream_operations import StreamRecord
 from ...table.values import Item
 from ...values.json_validation import field_faults
 from ..idempotency import TakenMeanwhile
