@@ -19,7 +19,7 @@ from ..query.lookup_tokens import LookupTokens, id_reached, lookup_walk
 from ..query.spec import Page
 from ..schema.entity_type import EntityType
 from ..store import Store
-from ..store.lookups.lookup_asks import lookup_ask
+from ..store.lookups.lookup_spec import lookup_spec
 from ..store.noticed import notice
 from ..table.conditions import Condition
 from .operation import Call
@@ -78,7 +78,7 @@ class LookupPages:
     ) -> AnsweredPage:
         """The same with each record beside its text, which are those of `texts_of`; of at most so many bytes."""
         how: dict[str, Any] = {"reverse": question.reverse, "filter": question.filter}
-        ask = lookup_ask(self.entity, question.name, question.value, question.within, **how)
+        ask = lookup_spec(self.entity, question.name, question.value, question.within, **how)
         walk = lookup_walk(self.entity, ask.lookup.name, ask.values, grant.caller.scope, ask.signature())
         state = self.tokens.opened(asked["cursor"], walk)
         deadline = self._deadline(call, asked.get("time_limit_ms"))

@@ -19,7 +19,7 @@ from ..query.spec import QuerySpec
 from ..routing import Listed, RecordView, Route, Writes
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
-from ..store.lookups.lookup_asks import lookup_of
+from ..store.lookups.lookup_spec import lookup_of
 from ..store.operations import Written
 from ..store.outcomes import not_found
 from ..table.values import Item

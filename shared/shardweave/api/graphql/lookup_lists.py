@@ -15,7 +15,7 @@ from ...access.grant import Grant
 from ...database.relations import values_of
 from ...query.lookup_tokens import LookupTokens, lookup_walk
 from ...query.spec import Page, QuerySpec
-from ...store.lookups.lookup_asks import lookup_ask
+from ...store.lookups.lookup_spec import lookup_spec
 from ..lookup_pages import LookupPages, LookupQuestion
 from ..operation import Call
 from ..pages import AnsweredPage, token_named
@@ -49,7 +49,7 @@ class LookupList:
         grant = records.access.grant(records.entity, operation_of(root), call.caller)
         question = lookup_question(root, grant, asked)
         how: dict[str, Any] = {"reverse": question.reverse, "filter": question.filter}
-        ask = lookup_ask(records.entity, question.name, question.value, question.within, **how)
+        ask = lookup_spec(records.entity, question.name, question.value, question.within, **how)
         walk = lookup_walk(records.entity, ask.lookup.name, ask.values, call.caller.scope, ask.signature())
         with token_named(root.arguments):
             _pages(records).tokens.opened(asked.cursor, walk)

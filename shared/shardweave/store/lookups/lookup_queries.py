@@ -134,9 +134,9 @@ class Finder:
         begins: str | None = None
         size, read = limit + 1, 0
         while True:
-            owners = self._places_after(at, size, after, backwards=backwards != ask.reverse)
+            owners = self._places_after(at, size, after, backwards=backwards != spec.reverse)
             read += len(owners)
-            for owner, record in zip(owners, self._records(entity, ask, at, owners, visibility), strict=True):
+            for owner, record in zip(owners, self._records(entity, spec, at, owners, visibility), strict=True):
                 if record is not None:
                     begins = begins or owner
                 if isinstance(record, Unreadable):
