@@ -127,3 +127,39 @@ def test_what_is_no_backup_or_would_be_overwritten_is_refused(folder: Path, tmp_
     assert "another schema" in refused.errors
     (copy / "user_service-ordered.sqlite").write_bytes(b"no table" * 1000)
     assert restore(copy, tmp_path / "new").code == 1
+
+
+@pytest.mark.parametrize("damage", ["pages of zeros", "cut off", "empty"])
+def test_a_backup_that_is_damaged_replaces_nothing(damage: str, folder: Path, tmp_path: Path) -> None:
+    load(folder, *range(10, 100))
+    copy = tmp_path / "copy"
+    assert shardweave("backup", str(copy), "--data", str(folder)).code == 0
+    whole = (copy / "user_service-ordered.sqlite").read_bytes()
+    page = 4096
+    assert len(whole) > 12 * page
+    damaged = {
+        "pages of zeros": whole[: 6 * page] + bytes(3 * page) + whole[9 * page :],
+        "cut off": whole[: 6 * page],
+        "empty": b"",
+    }[damage]
+    (copy / "user_service-ordered.sqlite").write_bytes(damaged)
+    outcome = restore(copy, folder, "--yes")
+    assert outcome.code == 1
+    assert outcome.errors.startswith("error: ")
+    table, store = opened(folder)
+    assert ids(store) == {"u1", "u2", *(f"u{number}" for number in range(10, 100))}
+    table.close()
+
+
+def test_a_table_that_is_damaged_is_not_copied_and_takes_a_whole_copy(folder: Path, tmp_path: Path) -> None:
+    load(folder, *range(10, 100))
+    assert shardweave("backup", str(tmp_path / "copy"), "--data", str(folder)).code == 0
+    file = folder / "user_service-ordered.sqlite"
+    page = 4096
+    content = file.read_bytes()
+    file.write_bytes(content[: 6 * page] + bytes(3 * page) + content[9 * page :])
+    assert shardweave("backup", str(tmp_path / "other"), "--data", str(folder)).code == 1
+    assert restore(tmp_path / "copy", folder, "--yes").code == 0
+    table, store = opened(folder)
+    assert ids(store) >= {"u1", "u2", "u50"}
+    table.close()

@@ -224,3 +224,63 @@ def test_the_command_needs_two_sources(tmp_path: Path) -> None:
         outcome = shardweave("compare", "--data", str(folder), *options)
         assert outcome.code == 2, options
         assert not (tmp_path / "none").exists()
+
+
+def test_a_comparison_that_has_ended_begins_anew_with_its_state(tmp_path: Path) -> None:
+    one, two, state = tmp_path / "a", tmp_path / "b", str(tmp_path / "state")
+    text = json.dumps({**USERS[0], "created": 5 * 10**11, "updated": 5 * 10**11})
+    assert shardweave("load", "--entity", "user", "--data", str(one), "-", given=text).code == 0
+    assert shardweave("backup", str(two), "--data", str(one)).code == 0
+    command = ("compare", "--data", str(one), "--with-data", str(two), "--state", state)
+    assert shardweave(*command).code == 0
+    more = json.dumps({**USERS[0], "userId": "more"})
+    assert shardweave("load", "--entity", "user", "--data", str(two), "-", given=more).code == 0
+    outcome = shardweave(*command)
+    assert outcome.code == 1
+    assert "user more: only in the second" in outcome.output
+
+
+def test_a_state_is_of_the_entities_that_it_was_begun_with(tmp_path: Path) -> None:
+    one, state = loaded(tmp_path / "a"), str(tmp_path / "state")
+    command = ("compare", "--data", str(one), "--with-data", str(one), "--state", state)
+    assert shardweave(*command, "--entity", "email").code == 0
+    outcome = shardweave(*command)
+    assert outcome.code == 2
+    assert "is of another comparison" in outcome.errors
+
+
+def test_a_line_that_can_not_be_read_is_named_by_its_place(tmp_path: Path) -> None:
+    folder, out = loaded(tmp_path / "a"), tmp_path / "out"
+    assert shardweave("export", str(out), "--data", str(folder)).code == 0
+    size = (out / "user.jsonl").stat().st_size
+    with (out / "user.jsonl").open("ab") as file:
+        file.write(b'\n{"entity":"user","It')
+    outcome = shardweave("compare", "--data", str(folder), "--with-export", str(out))
+    assert outcome.code == 1
+    assert outcome.output.startswith(f"user.jsonl {size + 1}: can't be read in the second\n")
+    (document,) = shardweave("compare", "--data", str(folder), "--with-export", str(out), "--json").lines
+    assert document["unreadable"] == [0, 1]
+    (named,) = document["named"]
+    assert (named["identity"], named["unreadableIn"]) == ({"file": "user.jsonl", "position": str(size + 1)}, 2)
+
+
+def test_a_folder_without_an_export_is_no_empty_export(tmp_path: Path) -> None:
+    folder = loaded(tmp_path / "a")
+    (tmp_path / "empty").mkdir()
+    outcome = shardweave("compare", "--data", str(folder), "--with-export", str(tmp_path / "empty"))
+    assert outcome.code == 2
+    assert outcome.errors.startswith("error: --with-export: ")
+    outcome = shardweave("compare", "--data", str(folder), "--with-data", str(tmp_path / "none"))
+    assert outcome.errors.startswith("error: --with-data: ")
+
+
+def test_tables_of_which_everything_differs_are_told_in_a_short_report(tmp_path: Path) -> None:
+    texts = ["\n".join(json.dumps({**USERS[0], "userId": f"{side}{n}"}) for n in range(300)) for side in "ab"]
+    for side, text in zip("ab", texts, strict=True):
+        assert shardweave("load", "--entity", "user", "--data", str(tmp_path / side), "-", given=text).code == 0
+    outcome = shardweave("compare", "--data", str(tmp_path / "a"), "--with-data", str(tmp_path / "b"))
+    assert outcome.code == 1
+    lines = outcome.output.splitlines()
+    assert len(lines) == 52
+    assert lines[50] == "and 550 more"
+    assert lines[51].endswith("0 equal, 0 differ, 300 only in the first, 300 only in the second")

@@ -105,6 +105,18 @@ def identity_lookup_stale(world: Clinic) -> None:
     world.put(world.one("mailbox.address!", rangeKey="address#A1"), expires=world.clock.now // 1000 + 99)
 
 
+def identity_lookup_damaged(world: Clinic) -> None:
+    world.put(world.one("mailbox.address!", rangeKey="address#A1"), _place=7)
+
+
+def identity_lookup_misplaced(world: Clinic) -> None:
+    world.put(world.one("mailbox.address!", rangeKey="address#A1"), hashKey="mailbox.address!zz")
+
+
+def counter_misplaced(world: Clinic) -> None:
+    world.put(world.one("project.*!", rangeKey="projectId#p0"), hashKey="project.*!zz")
+
+
 def lookup_dangling(world: Clinic) -> None:
     lookup = world.one("customer.phone!", rangeKey="phone#03")
     from shardweave.store.lookups.lookup_records import lookup_keys, lookup_record
@@ -237,6 +249,8 @@ DAMAGES: list[tuple[Damage, str, set[str]]] = [
     (lookup_dangling, "lookup_dangling", set()),
     (identity_lookup_dangling, "lookup_dangling", set()),
     (lookup_damaged, "lookup_damaged", {"lookup_missing"}),
+    (identity_lookup_damaged, "lookup_damaged", {"lookup_missing", "lookup_dangling"}),
+    (identity_lookup_misplaced, "lookup_dangling", set()),
     (value_held_twice, "value_held_twice", set()),
     (lookup_not_filled, "lookup_not_filled", set()),
     (expired_item, "expired_item", set()),
@@ -332,6 +346,15 @@ def test_repaired_records_are_as_their_next_write_would_leave_them() -> None:
     strip = lambda item: {name: value for name, value in item.items() if name != "rev"}  # noqa: E731
     after = [item for item in world.items() if not item["hashKey"].startswith("_")]
     assert [strip(item) for item in after] == [strip(item) for item in whole]
+    assert sound(world)
+
+
+def test_a_counter_at_another_place_is_set_to_what_it_counts_and_then_removed() -> None:
+    world = Clinic()
+    counter_misplaced(world)
+    assert world.examined(repair=True).findings.counts == {"counter_wrong": 2}
+    assert world.examined(repair=True).findings.repaired == {"counter_dangling": 1}
+    assert world.found() == {}
     assert sound(world)
 
 

@@ -156,3 +156,25 @@ def test_the_asynchronous_database() -> None:
 def test_a_wrong_share_is_refused(share: Any) -> None:
     with filled() as other, pytest.raises(InputError):
         Shadow(other, share=share)
+
+
+class Broken:
+    """A database that fails in its own way."""
+
+    def __init__(self) -> None:
+        self.schema = schema()
+
+    def get(self, *_: Any) -> Any:
+        raise OSError("no room")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_whatever_breaks_in_the_other_database_is_counted() -> None:
+    shadow = Shadow(Broken(), share=1)
+    db = filled(shadow=shadow)
+    assert db.get(Part, "p1") is not None
+    db.close()
+    assert shadow.counts.failed == {"OSError": 1}
+    assert shadow.counts.equal == 0

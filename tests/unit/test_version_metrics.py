@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,54 @@ def test_lines_that_the_library_writes_are_understood() -> None:
     metrics.count_unreadable(["user", "user"])
     metrics.flush()
     assert figures_of(written).values["UnreadableRecords"] == [2.0]
+
+
+def test_versions_of_which_nothing_can_be_compared_are_undecided() -> None:
+    def requests(route: str) -> list[str]:
+        return [json.dumps({"method": "GET", "route": route, "status": 200, "milliseconds": 5})] * LEAST
+
+    assert verdict(requests("/v1/users"), requests("/v1/emails")) == UNDECIDED
+    assert verdict(requests("/v1/users"), requests("/v1/users")) == OK
+
+
+def as_tail(lines: list[str]) -> list[str]:
+    return [f"2026-01-01T00:00:00.000000+00:00 {line}" for line in lines]
+
+
+def as_tail_of_json(lines: list[str]) -> list[str]:
+    def pretty(line: str) -> str:
+        try:
+            return json.dumps(json.loads(line), indent=4)
+        except ValueError:
+            return line
+
+    head = "2026-01-01T00:00:00.000000+00:00 2026/01/01/[7]3f"
+    return "".join(f"{head} {pretty(line)}\n" for line in lines).splitlines(keepends=True)
+
+
+def as_events(lines: list[str]) -> list[str]:
+    document = {"events": [{"timestamp": 1, "message": line} for line in lines], "searchedLogStreams": []}
+    return json.dumps(document, indent=4).splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("form", [as_tail, as_tail_of_json, as_events])
+def test_a_log_is_read_in_each_form_that_cloudwatch_gives_it(form: Callable[[list[str]], list[str]]) -> None:
+    lines = log(1)
+    found, plain = figures_of(form(lines)), figures_of(lines)
+    assert (found.requests, found.values) == (plain.requests, plain.values)
+    assert found.requests == 600
+
+
+@pytest.mark.parametrize("text", [b"no log\n", b"\x00\xff{\n", b'{"events": 5', b"{\n" * 50, b"[1]\n", b"{" * 9999])
+def test_a_file_that_is_no_log_is_refused(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("\n".join(log(1)))
+    (tmp_path / "new").write_bytes(text)
+    for names in (("old", "new"), ("new", "old")):
+        outcome = shardweave("compare-metrics", *(str(tmp_path / name) for name in names))
+        assert outcome.code == 2
+        assert "has no line of a log" in outcome.errors
+    (tmp_path / "new").write_bytes(b"")
+    assert shardweave("compare-metrics", str(tmp_path / "old"), str(tmp_path / "new")).code == 3, "none is there yet"
 
 
 def test_the_command(tmp_path: Path) -> None:

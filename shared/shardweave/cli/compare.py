@@ -23,7 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigurationError
-from ..maintenance.comparing import CompareReport, Comparison, ExportedRecords, OldItems, Source, TableRecords
+from ..maintenance.comparing import (
+    CompareReport,
+    Comparison,
+    Difference,
+    ExportedRecords,
+    OldItems,
+    Source,
+    TableRecords,
+)
 from ..reshard.leased_maps import LeasedMaps
 from ..schema.entity_type import EntityType
 from ..service.build import Service
@@ -94,7 +102,11 @@ def _second(
         forms = forms_of(service)
         return OldItems(parts, [forms[entity.token] for entity in entities])
     values = {**vars(options), "table": options.with_table, "data": options.with_data}
-    other = open_service(argparse.Namespace(**values))
+    try:
+        other = open_service(argparse.Namespace(**values))
+    except ConfigurationError as error:
+        where = error.where.replace("--data", "--with-data").replace("--table", "--with-table")
+        raise ConfigurationError(error.message, where=where, fix=error.fix) from None
     stack.callback(other.close)
     return TableRecords(_reading(other, streams), entities, options.with_table or str(options.with_data))
 
@@ -112,12 +124,8 @@ def _line(report: CompareReport) -> str:
 
 def readable(report: CompareReport) -> str:
     """The report for people."""
-    lines = [
-        f"{each.entity} {' '.join(each.identity.values())}: "
-        + (f"differs in {', '.join(each.names)}" if each.names else f"only in the {('first', 'second')[each.only - 1]}")
-        for each in report.examples
-    ]
-    told = report.differing + report.only_first + report.only_second
+    lines = [f"{each.entity} {' '.join(each.identity.values())}: {_told(each)}".strip() for each in report.examples]
+    told = report.differing + report.only_first + report.only_second + sum(report.unreadable)
     if told > len(lines):
         lines.append(f"and {told - len(lines):,} more")
     bad = sum(report.unreadable)
@@ -127,6 +135,15 @@ def readable(report: CompareReport) -> str:
         f"{report.only_second:,} only in the second" + (f", {bad:,} can't be read" if bad else "")
     )
     return "\n".join(lines)
+
+
+def _told(difference: Difference) -> str:
+    sides = ("first", "second")
+    if difference.unreadable:
+        return f"can't be read in the {sides[difference.unreadable - 1]}"
+    if difference.only:
+        return f"only in the {sides[difference.only - 1]}"
+    return f"differs in {', '.join(difference.names)}"
 
 
 def document(report: CompareReport) -> dict[str, Any]:
@@ -144,6 +161,7 @@ def document(report: CompareReport) -> dict[str, Any]:
                 "identity": dict(each.identity),
                 "properties": list(each.names),
                 "onlyIn": each.only,
+                "unreadableIn": each.unreadable,
             }
             for each in report.examples
         ],

@@ -2,13 +2,13 @@
 
     shardweave compare-metrics old.log new.log
 
-A file has the JSON lines of the API function's log, such as `aws logs tail --format json` or an export writes them, or
-those of the local server. Compared are the latency of each route, the shares of failed, throttled, empty and partial
+A file has the JSON lines of the API function's log, such as `aws logs tail` or an export writes them, or those of the
+local server. Compared are the latency of each route, the shares of failed, throttled, empty and partial
 answers, and the read units of a query. A figure is worse if it has grown by more than the tolerance and by more than
 chance.
 
-The exit code is 0 if the new version is as good, 1 if it is worse, 3 if there are too few requests to decide: then ask
-again when there are more. 2: the arguments are wrong.
+The exit code is 0 if the new version is as good, 1 if it is worse, 3 if there are too few requests to decide, or none
+that both versions have: then ask again when there are more. 2: the arguments are wrong.
 """
 
 from __future__ import annotations
@@ -46,10 +46,14 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 def _read(path: Path) -> VersionFigures:
     try:
         with path.open("rb") as file:
-            return figures_of(file)
+            found, is_empty = figures_of(file), file.tell() == 0
     except OSError as error:
         message = f"{path} can't be read: {error.strerror}"
         raise ConfigurationError(message, where="compare-metrics", fix="check the name") from None
+    if not (found.documents or is_empty):
+        fix = "give the JSON lines that the API function logged"
+        raise ConfigurationError(f"{path} has no line of a log", where="compare-metrics", fix=fix)
+    return found
 
 
 def readable(report: VersionReport) -> str:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, InputError
+from ..maintenance.export_folder import STATE, check_whole
 from ..maintenance.importing import Import, ImportReport
 from .console import Streams, counted, lines_of
 from .open_table import add_table_arguments, open_service
@@ -48,6 +50,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     streams.say(
         f"{counted(report.written, 'record')} written, {report.there:,} there already, {report.kept:,} kept as stored, "
         f"{counted(report.refused, 'line')} refused, {report.passed:,} passed over"
+        + (f", {counted(report.counters, 'counter')} of sequences" if report.counters else "")
     )
     return 1 if report.refused or report.kept else 0
 
@@ -56,6 +59,8 @@ def _files(sources: Sequence[Path]) -> Iterator[Path]:
     """The files of some folders and files. Raises ConfigurationError."""
     for source in sources:
         if source.is_dir():
+            for state in source.rglob(STATE):
+                check_whole(state.parent)
             found = sorted(each for each in source.rglob("*") if each.name.endswith((".jsonl", ".json.gz")))
             if not found:
                 raise ConfigurationError(f"{source} holds no lines", where="PATH", fix="give a folder of an export")
@@ -68,5 +73,10 @@ def _files(sources: Sequence[Path]) -> Iterator[Path]:
 
 def _lines(files: Sequence[Path]) -> Iterator[bytes]:
     for path in files:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield from lines_of(file)  # type: ignore[arg-type]
+        try:
+            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+                yield from lines_of(file)  # type: ignore[arg-type]
+        except (OSError, EOFError, zlib.error, InputError) as error:
+            message = f"{path} can't be read: {getattr(error, 'strerror', None) or 'it is damaged, or cut off'}"
+            fix = "copy it again, and repeat the import; the lines before have been imported"
+            raise ConfigurationError(message, where="PATH", fix=fix) from None

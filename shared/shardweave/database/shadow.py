@@ -60,7 +60,7 @@ class ShadowDifference:
 @dataclass(frozen=True)
 class ShadowCounts:
     """The results so far. `changed` are answers that differed since something was written meanwhile, `skipped` reads
-    that found the shadow busy, `failed` errors of the other database by code."""
+    that found the shadow busy, `failed` errors of the other database by code, or by type if they have none."""
 
     equal: int = 0
     differing: int = 0
@@ -172,8 +172,8 @@ class Shadow:
     ) -> None:
         try:
             theirs = _plain(other())
-        except ShardweaveError as error:
-            self._count(self._failed, error.code)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the other database's, and counted
+            self._count(self._failed, error.code if isinstance(error, ShardweaveError) else type(error).__name__)
             return
         ours = _plain(answer)
         if ours == theirs:
@@ -181,7 +181,7 @@ class Shadow:
             return
         try:
             is_still_so = _plain(again()) == ours
-        except ShardweaveError:
+        except Exception:  # noqa: BLE001 - it did not say the same
             is_still_so = False
         if not is_still_so:
             self._count(self._told, "changed")

@@ -25,8 +25,10 @@ from ..schema.schema import Schema
 from ..store.events.counts import KIND, parts_in
 from ..store.events.pending_records import marks_of
 from ..store.events.record_feed import fed_by
+from ..store.locations import location_of
 from ..store.lookups.backfill_state import READY, STATE
-from ..store.lookups.lookup_records import owner_identity, owner_in
+from ..store.lookups.lookup_records import identity_lookup_key, owner_identity, owner_in, placed
+from ..store.relations.enforced import counter_key
 from ..store.sequences import LAST
 from ..store.writing.write_actions import key_of
 from ..table.values import Item
@@ -134,11 +136,14 @@ class Judge:
             return
         try:
             identity = owner_identity(entity, str(item[look.range_name]))
+            is_placed = key_of(entity, identity_lookup_key(entity, identity)) == key_of(entity, item)
+            if is_placed:
+                location_of(entity, placed(identity, item), look.spaces(entity).current)
             owner = self._owner(entity, identity, look)
         except UNUSABLE:
             yield Finding("lookup_damaged", key, about)
             return
-        if owner is None:
+        if owner is None or not is_placed:
             yield Finding("lookup_dangling", key, about)
 
     @staticmethod
@@ -153,7 +158,8 @@ class Judge:
             return
         try:
             identity = owner_identity(entity, str(item[look.range_name])) if entity.identity else {}
-            parent = self._owner(entity, identity, look)
+            is_placed = key_of(entity, counter_key(entity, identity)) == key_of(entity, item)
+            parent = self._owner(entity, identity, look) if is_placed else None
         except UNUSABLE:
             yield Finding("counter_damaged", key, about)
             return

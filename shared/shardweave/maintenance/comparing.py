@@ -7,7 +7,8 @@
 Guarantees: a difference is only reported if the first source said the same before and after the second was read, so a
 record that is written meanwhile, by writers that keep both equal, is none. Records are compared by what they say:
 properties, and attributes that the schema does not know; not by keys, revisions, or where they are. Expired records are
-left out. Nothing is written but the state. A comparison that was stopped, or died, anywhere goes on from its state.
+left out. Nothing is written but the state. A comparison that was stopped, or died, anywhere goes on from its state; one
+that has ended begins anew.
 
 State (an SQLite file): the digests by source, entity and identity; how far each source was read. Both are written in
 one transaction. It has identities in plain text, and digests of values: keep it as safe as the table.
@@ -18,6 +19,7 @@ Costs: each source is read once, and suspects up to three times.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +27,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from ..errors import ConfigurationError, ShardweaveError
 from ..reshard.retrying_reads import Asking
@@ -37,6 +39,7 @@ from ..store.parts import StoreParts
 from ..store.writing.prepare import unknown_attributes
 from ..store.writing.write_actions import key_of
 from ..table.values import Item, Value
+from .export_folder import check_finished
 from .record_lines import RecordLine, generated_names, item_of_text, item_text, read_line
 from .walk import PAGE, Walk, entity_lanes, saved_places, table_lanes
 
@@ -56,12 +59,14 @@ Read = tuple[Named, Digests | None, str]
 
 @dataclass(frozen=True)
 class Difference:
-    """A record that differs: in `names`, or it is only in one source (`only` is 1 or 2)."""
+    """A record that differs: in `names`, or it is only in one source (`only` is 1 or 2), or can't be read in one
+    (`unreadable` is 1 or 2). A line of an export that can't be read is named by its file and its first byte."""
 
     entity: str
     identity: Mapping[str, Any]
     names: tuple[str, ...] = ()
     only: int = 0
+    unreadable: int = 0
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ class TableRecords:
     """The records of a table, by the schema's own keys."""
 
     def __init__(self, parts: StoreParts, entities: Sequence[EntityType[Any]], name: str, *, page: int = PAGE) -> None:
-        self.name = f"table {name}"
+        self.name = " ".join([f"table {name}:", *(each.token for each in entities)])
         self._parts, self._entities, self._page = parts, entities, page
         self._asking = Asking(parts.table, parts.waiting)
         self._generated = generated_names(parts.schema)
@@ -190,9 +195,10 @@ class ExportedRecords:
     """The records of an export's folder."""
 
     def __init__(self, schema: Schema, entities: Sequence[EntityType[Any]], folder: Path, now_ms: int) -> None:
-        if not folder.is_dir():
-            raise ConfigurationError(f"{folder} is no folder with an export", where="DIR", fix="give one")
-        self.name = f"export {folder}"
+        if not (folder.is_dir() and any(folder.glob("*.jsonl"))):
+            raise ConfigurationError(f"{folder} is no folder with an export", where="--with-export", fix="give one")
+        check_finished(folder)
+        self.name = " ".join([f"export {folder}:", *(each.token for each in entities)])
         self._schema, self._folder, self._now_ms = schema, folder, now_ms
         self._tokens = {each.token for each in entities}
         self._generated = generated_names(schema)
@@ -205,15 +211,16 @@ class ExportedRecords:
                 continue
             with path.open("rb") as file:
                 file.seek(offset if position == number else 0)
-                while lines := [line for line in (file.readline() for _ in range(LINES)) if line]:
-                    yield [each for line in lines for each in self._one(line)], (position, file.tell())
+                while lines := list(itertools.islice(_placed_lines(file), LINES)):
+                    found = [each for at, line in lines for each in self._one(path, at, line)]
+                    yield found, (position, file.tell())
             yield [], (position + 1, 0)
 
     def again(self, named: Mapping[Named, str]) -> Mapping[Named, Digests] | None:
         """None: it does not change."""
         return None
 
-    def _one(self, text: bytes) -> Iterator[Read]:
+    def _one(self, path: Path, at: int, text: bytes) -> Iterator[Read]:
         try:
             line = read_line(self._schema, self._generated, text)
             if not isinstance(line, RecordLine) or line.entity.token not in self._tokens:
@@ -221,7 +228,7 @@ class ExportedRecords:
             if not line.entity.is_expired(line.item, self._now_ms // 1000):
                 yield _named(line.entity, line.item), digests({**line.item, **line.extra}), ""
         except UNREADABLE:
-            yield ("", item_text({"line": hashlib.blake2b(text, digest_size=8).hexdigest()})), None, ""
+            yield ("", item_text({"file": path.name, "position": at})), None, ""
 
 
 class OldItems:
@@ -272,6 +279,17 @@ class OldItems:
             yield (form.entity.token, item_text(form.key(item))), None, ""
 
 
+def _placed_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The lines from here on that are not empty, each with its first byte."""
+    while True:
+        at = file.tell()
+        line = file.readline()
+        if not line:
+            return
+        if line.strip():
+            yield at, line
+
+
 def _typed(place: list[Any]) -> list[Any]:
     """A place as plain JSON."""
     source, after = place
@@ -306,6 +324,8 @@ class Comparison:
                 if not self._read(database, side, source, follow, stop):
                     return self.report
             self._confirm(database)
+            with database:
+                _keep(database, "done", True)
             self.report = replace(self.report, done=True)
         return self.report
 
@@ -335,10 +355,13 @@ class Comparison:
         self.report = CompareReport(read, (counts.get(1, (0, 0))[1], counts.get(2, (0, 0))[1]))
 
     def _confirm(self, database: sqlite3.Connection) -> None:
-        suspects = list(database.execute(_SUSPECTS))
-        report = replace(self.report, equal=database.execute(_EQUAL).fetchone()[0])
-        for start in range(0, len(suspects), CONFIRMED_AT_ONCE):
-            rows = suspects[start : start + CONFIRMED_AT_ONCE]
+        unreadable = tuple(
+            Difference(token, _plain_identity(text), unreadable=side)
+            for side, token, text in database.execute(_UNREADABLE, (MAX_EXAMPLES,))
+        )
+        report = replace(self.report, equal=database.execute(_EQUAL).fetchone()[0], examples=unreadable)
+        suspects = database.execute(_SUSPECTS)
+        while rows := suspects.fetchmany(CONFIRMED_AT_ONCE):
             chunk = {(token, text): (_loaded(one), _loaded(other)) for token, text, one, other, _, _ in rows}
             keys = {(token, text): (key or "", other or "") for token, text, _, _, key, other in rows}
             for (token, text), (one, other) in self._again(chunk, keys).items():
@@ -372,7 +395,7 @@ class Comparison:
 def _with(report: CompareReport, token: str, text: str, one: Digests | None, other: Digests | None) -> CompareReport:
     if one is None and other is None:
         return report
-    identity = {name: str(value) for name, value in item_of_text(text).items()}
+    identity = _plain_identity(text)
     if one == other:
         return replace(report, equal=report.equal + 1)
     if one is None or other is None:
@@ -383,6 +406,10 @@ def _with(report: CompareReport, token: str, text: str, one: Digests | None, oth
         names = tuple(sorted(name for name in {*one, *other} if one.get(name) != other.get(name)))
         count, difference = {"differing": report.differing + 1}, Difference(token, identity, names)
     return replace(report, examples=(*report.examples, difference)[:MAX_EXAMPLES], **count)  # type: ignore[arg-type]
+
+
+def _plain_identity(text: str) -> dict[str, str]:
+    return {name: str(value) for name, value in item_of_text(text).items()}
 
 
 # -- the state --------------------------------------------------------------------------------------------------------
@@ -399,6 +426,7 @@ _SUSPECTS = (
     + _SECOND
     + " WHERE one.entity IS NULL ORDER BY 1, 2"
 )
+_UNREADABLE = "SELECT side, entity, identity FROM records WHERE digests = '' ORDER BY 1, 2, 3 LIMIT ?"
 _EQUAL = "SELECT COUNT(*) FROM " + _FIRST + " WHERE one.digests IS two.digests"  # noqa: S608 - of constants
 
 
@@ -412,6 +440,11 @@ def _opened(path: Path, names: list[str]) -> Any:
                 "PRIMARY KEY (side, entity, identity)) WITHOUT ROWID"
             )
             of = _kept(database, "of")
+            if of == [FORMAT, *names] and _kept(database, "done"):
+                # It has ended: what it has read is of that time.
+                database.execute("DELETE FROM records")
+                database.execute("DELETE FROM kept")
+                of = None
             if of is None:
                 _keep(database, "of", [FORMAT, *names])
     except sqlite3.Error:

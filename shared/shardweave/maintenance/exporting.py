@@ -7,7 +7,8 @@ Format of the folder:
 Guarantees: every record that is there from beginning to end and does not change is written once; one that changes
 meanwhile, as it was at some moment; one that is removed or created meanwhile, or not. Expired ones are left out. An
 export that was stopped, or died, goes on: `export.json` is replaced whole after the lines that it tells of have reached
-the disk, and what stands in a file beyond is cut off. Where the shard map changes, an entity begins anew.
+the disk, and what stands in a file beyond is cut off. Where the shard map changes, or lines are missing, an entity
+begins anew.
 
 Costs: a consistent read of each record, and for each sequence of 256 hash keys.
 """
@@ -29,11 +30,10 @@ from ..store.lookups.lookup_records import LOOKUP_SPACE
 from ..store.parts import StoreParts
 from ..table.operations import Query
 from ..table.values import Item
+from .export_folder import FORMAT, STATE, is_short, read_state
 from .record_lines import generated_names, item_line, record_line
 from .walk import PAGE, Pace, Walk, entity_lanes, records_among, saved_places
 
-FORMAT = 1
-STATE = "export.json"
 SAVED_SECONDS = 2.0
 
 
@@ -90,20 +90,20 @@ class Export:
     def _open(self) -> None:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            state = self._folder / STATE
-            if state.exists():
-                self._state = json.loads(state.read_text(encoding="utf-8"))
-            elif any(self._folder.iterdir()):
-                raise ConfigurationError(
-                    f"{self._folder} holds something else than an export", where="DIR", fix="give an empty folder"
-                )
-        except (OSError, ValueError) as error:
-            message = f"{self._folder} can't be used: {getattr(error, 'strerror', None) or 'its state is damaged'}"
+            is_empty = not any(self._folder.iterdir())
+        except OSError as error:
+            message = f"{self._folder} can't be used: {error.strerror}"
             raise ConfigurationError(message, where="DIR", fix="give an empty folder") from None
-        if self._state.get("format") != FORMAT or not isinstance(self._state.get("entities"), dict):
+        state = read_state(self._folder)
+        if state is not None:
+            self._state = state
+        elif not is_empty:
             raise ConfigurationError(
-                f"{self._folder} holds an export of another version", where="DIR", fix="give an empty folder"
+                f"{self._folder} holds something else than an export", where="DIR", fix="give an empty folder"
             )
+        for token, own in self._state["entities"].items():
+            if is_short(self._folder, token, own):
+                own |= {"bytes": 0, "lines": 0, "map": None, "done": False}
 
     def _own(self, entity: EntityType[Any]) -> dict[str, Any]:
         found: dict[str, Any] = self._state["entities"].setdefault(entity.token, {"bytes": 0, "lines": 0})

@@ -59,13 +59,14 @@ class NotImported:
 @dataclass
 class ImportReport:
     """The outcome of the lines so far. `there`: imported before; `kept`: stored with another revision, not changed;
-    `passed`: not records, or expired."""
+    `passed`: not records, or expired; `counters`: those of sequences."""
 
     lines: int = 0
     written: int = 0
     there: int = 0
     kept: int = 0
     passed: int = 0
+    counters: int = 0
     refused: int = 0
     examples: list[NotImported] = field(default_factory=list)
 
@@ -147,7 +148,7 @@ class Import:
                     self.report.passed += 1
                 elif isinstance(line, SequenceLine):
                     self._parts.numbering.advance(line.entity, line.sequence, line.scope, line.last)
-                    self.report.passed += 1
+                    self.report.counters += 1
                 else:
                     waiting = _Waiting(number, self._checked(line))
                     name = (line.entity.token, *(line.item.get(each) for each in line.entity.identity))

@@ -305,7 +305,8 @@ class RecordJudge:
 
 
 def live_owner(entity: EntityType[Any], identity: Item, spaces: Spaces, look: Look) -> Item | None:
-    """The live record of an identity, where readers find it. Raises NotRead, and what a damaged identity raises."""
+    """The live record of an identity, where readers find it, if its lookup is not damaged. Raises NotRead, and what a
+    damaged identity raises."""
     if not entity.lookup_placed:
         places = locations(entity, identity, spaces.current, look.now_ms)
         found = look.live(entity, *(each.key for each in places))
@@ -313,7 +314,11 @@ def live_owner(entity: EntityType[Any], identity: Item, spaces: Spaces, look: Lo
     lookup = look.item(identity_lookup_key(entity, identity))
     if lookup is None:
         return None
-    found = look.live(entity, location_of(entity, placed(identity, lookup), spaces.current).key)
+    try:
+        place = location_of(entity, placed(identity, lookup), spaces.current).key
+    except UNUSABLE:
+        return None
+    found = look.live(entity, place)
     return found[0] if found else None
 
 

@@ -156,11 +156,12 @@ class Repairs:
         identity = owner_identity(entity, str(item[entity.keys.design.range_name])) if entity.identity else {}
         moment = self._parts.moment_of(entity)
         (seen,) = self._parts.reader.find_now([(entity, identity)])
-        if seen.found is not None or counter_key(entity, identity) != key_of(entity, item):
+        is_read = counter_key(entity, identity) == key_of(entity, item)
+        if seen.found is not None and is_read:
             return False
         nothing = [Or((Missing(link.attribute), Compare(link.attribute, "=", 0))) for link in entity.children]
         condition = And(tuple(nothing)) if len(nothing) > 1 else nothing[0]
-        checks = [each.action for each in absence_actions(entity, identity, moment, seen.lookup)]
+        checks = [each.action for each in absence_actions(entity, identity, moment, seen.lookup)] if is_read else []
         return self._sent([DeleteItem(key_of(entity, item), condition), *checks])
 
     # -- parts

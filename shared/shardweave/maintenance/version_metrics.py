@@ -1,25 +1,26 @@
 """Comparing two versions of a deployment by what their functions logged: latency, failures, throttled, empty and
 partial answers, read units.
 
-From the log lines of a function, as JSON: those of requests (`route`, `status`, `milliseconds`), and those of metrics
-(`_aws`), which have `Answers`, `Failures`, ..., `ReadUnits`. Other lines are passed over.
+From the documents of a function's log (see `log_documents`): those of requests (`route`, `status`, `milliseconds`), and
+those of metrics (`_aws`), which have `Answers`, `Failures`, ..., `ReadUnits`. Other lines are passed over.
 
 A figure is worse if it is so by more than the tolerance and by more than chance: the shares and means of the new
 version are over 4 standard errors above the old one's. A latency is compared by route: the share of the new version's
 requests that take longer than nine tenths of the old one's did. With fewer than 200 requests in one of the versions
-nothing is decided; a route with fewer in one of them is left out.
+nothing is decided, nor where no figure is in both; a route with fewer in one of them is left out.
 
 Pure.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from .log_documents import documents
 
 LEAST = 200
 SIGMAS = 4.0
@@ -34,6 +35,7 @@ class VersionFigures:
 
     milliseconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    documents: int = 0
 
     @property
     def requests(self) -> int:
@@ -63,13 +65,8 @@ class VersionReport:
 def figures_of(lines: Iterable[str | bytes]) -> VersionFigures:
     """What the lines of a log say."""
     found = VersionFigures()
-    for line in lines:
-        try:
-            document = json.loads(line)
-        except ValueError:
-            continue
-        if not isinstance(document, dict):
-            continue
+    for document in documents(lines):
+        found.documents += 1
         if "_aws" in document:
             for name in (*RATES, "ReadUnits"):
                 found.values[name] += _numbers(document.get(name))
@@ -93,6 +90,8 @@ def compared(old: VersionFigures, new: VersionFigures, tolerance: float = 0.2) -
         one, other = old.milliseconds[route], new.milliseconds[route]
         if min(len(one), len(other)) >= LEAST:
             figures.append(_latency(route, one, other, tolerance))
+    if not figures:
+        return VersionReport(UNDECIDED, requests)
     worse = any(each.verdict == WORSE for each in figures)
     return VersionReport(WORSE if worse else OK, requests, tuple(figures))
 

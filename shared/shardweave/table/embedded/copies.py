@@ -2,7 +2,7 @@
 
 A copy is the table as it was at one moment. Writers wait while one is made, or put back, for as long as it takes to
 read or write the pages. What is put back replaces everything in one transaction of the file: every process that has it
-open sees the one content or the other.
+open sees the one content or the other. A file that is damaged is not copied, in either direction.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def copy_table(source: Path, target: Path, *, wait_seconds: float = 60.0) -> Non
     try:
         with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=wait_seconds)) as read:
             read.execute("SELECT 1 FROM settings").fetchone()
+            _check_whole(read)
             if not target.exists():
                 target.touch(0o600)
             with closing(sqlite3.connect(target, timeout=wait_seconds)) as written:
@@ -32,6 +33,13 @@ def copy_table(source: Path, target: Path, *, wait_seconds: float = 60.0) -> Non
     except sqlite3.Error as error:
         fix = "see that the file is whole, and that there is room"
         raise TableUnusable(f"{source.name} could not be copied: {error}", where=str(target), fix=fix) from error
+
+
+def _check_whole(connection: sqlite3.Connection) -> None:
+    """Raises sqlite3.DatabaseError if a file is damaged, so that no damage replaces what is whole."""
+    ((found,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
+    if found != "ok":
+        raise sqlite3.DatabaseError("the file is damaged")
 
 
 def _page_bytes(connection: sqlite3.Connection) -> int:
