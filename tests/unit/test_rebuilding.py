@@ -160,7 +160,7 @@ def schema(key_format=ORDERED):
 
 
 def test_the_command_counts_again_and_says_what_it_corrected(tmp_path: Path) -> None:
-    service = tmp_path / "letters.py"
+    service = tmp_path / "unread_letters.py"
     service.write_text(SERVICE)
     where = ("--service", str(service), "--data", str(tmp_path / "data"))
     lines = '{"letterId": "a", "member": "ann"}\n{"letterId": "b", "member": "ann"}\n'
