@@ -19,7 +19,15 @@ from tests.integration.local_server import LocalServer
 
 PROGRAMS = Path(__file__).parent
 CUSTOMERS = "tests/clients/customers.py"
-SERVICES = ("issue_tracker", "order_tracking", "user_service", "examples/support_desk/support_desk.py", CUSTOMERS)
+DEPOT = "tests/clients/depot.py"
+SERVICES = (
+    "issue_tracker",
+    "order_tracking",
+    "user_service",
+    "examples/support_desk/support_desk.py",
+    CUSTOMERS,
+    DEPOT,
+)
 TENANT = str(BRIDGE.tenant_id)
 DAY_OF_WORK = {
     "pages": [2, 1],

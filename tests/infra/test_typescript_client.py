@@ -15,6 +15,7 @@ from shardweave.cdk.tools import node_folder, with_node
 from tests.clients.served import (
     CUSTOMERS,
     DAY_OF_WORK,
+    DEPOT,
     PROGRAMS,
     SERVICES,
     checked,
@@ -99,3 +100,23 @@ def test_each_wrong_use_does_not_compile(tmp_path: Path, compiler: list[str]) ->
     found = checked([*compiler, "--noEmit", "--pretty", "false"], folder)
     lines = {int(number) for number in re.findall(r"^wrong\.ts\((\d+),", found, re.MULTILINE)}
     assert sorted(lines) == wrong_lines((folder / "wrong.ts").read_text(encoding="utf-8")), found
+
+
+def test_entities_may_have_the_names_of_the_clients_own_types(tmp_path: Path, compiler: list[str]) -> None:
+    folder = project(tmp_path, DEPOT, "visit.ts")
+    found = checked([*compiler, "--noEmit", "--pretty", "false"], folder)
+    lines = {int(number) for number in re.findall(r"^visit\.ts\((\d+),", found, re.MULTILINE)}
+    assert sorted(lines) == wrong_lines((folder / "visit.ts").read_text(encoding="utf-8")), found
+
+
+def test_answers_that_break_off_or_are_not_the_services(tmp_path: Path, compiler: list[str]) -> None:
+    folder = project(tmp_path, DEPOT, "answers.ts")
+    assert checked(compiler, folder) == ""
+    assert said_by([compiler[0], "out/answers.js"], folder) == {
+        "pauses": 1,
+        "short": True,
+        "back": "/v1/pages?index=byState&limit=2&prevToken=a",
+        "broken": "Unanswered",
+        "foreign": ["internal_error", 200],
+        "without": ["throttled", 418],
+    }

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shardweave.api.clients.python_runtime import Answer, Problem, Transport, Unanswered, record_path
+from shardweave.api.clients.python_runtime import Answer, Problem, Transport, Unanswered, record_path, send_by_urllib
 from shardweave.wire.key_paths import key_part
 from tests.clients import customers
 from tests.clients.served import (
     CUSTOMERS,
     DAY_OF_WORK,
+    DEPOT,
     MYPY,
     PROGRAMS,
     SERVICES,
@@ -80,6 +83,14 @@ def test_wrong_uses_of_collections_and_filters_are_errors(history: Path) -> None
     found = checked([*MYPY, "history.py"], history)
     lines = {int(number) for number in re.findall(r"^history\.py:(\d+): error", found, re.MULTILINE)}
     assert sorted(lines) == wrong_lines((history / "history.py").read_text(encoding="utf-8")), found
+
+
+def test_entities_may_have_the_names_of_the_clients_own_types(tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(client_text(DEPOT, "python"), encoding="utf-8")
+    shutil.copy(PROGRAMS / "visit.py", tmp_path)
+    found = checked([*MYPY, "visit.py"], tmp_path)
+    lines = {int(number) for number in re.findall(r"^visit\.py:(\d+): error", found, re.MULTILINE)}
+    assert sorted(lines) == wrong_lines((tmp_path / "visit.py").read_text(encoding="utf-8")), found
 
 
 def test_collections_and_filters_are_answered(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,3 +193,51 @@ def test_paths_of_keys_are_those_of_the_service(key: str) -> None:
     assert record_path("/v1/a", key) == f"/v1/a/{quote(key_part(key, last=False), safe='')}"
     first = quote(key_part(key, last=False), safe="")
     assert record_path("/v1/a", key, "z") == f"/v1/a/{first}/z"
+
+
+def test_the_page_before_is_asked_for_by_its_token() -> None:
+    page = {"items": [], "nextToken": "n", "prevToken": None, "complete": True}
+    service = Service(Answer(200, {}, json.dumps(page).encode()))
+    listed = service.transport.pages("/v1/pages", "byState", {"limit": 2, "next_token": "first"})
+    assert listed.before("a").next_token == "n"
+    assert [each[1] for each in service.sent] == ["http://here/v1/pages?index=byState&limit=2&prevToken=a"]
+
+
+def test_a_pause_that_is_said_as_a_date_is_its_own() -> None:
+    service = Service(refused(503, retry_after="Wed, 21 Oct 2026 07:28:00 GMT"), Answer(204, {}, b""))
+    assert service.transport.asked("GET", "/v1/pages", {}) is None
+    assert [pause < 1 for pause in service.pauses] == [True]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "status"),
+    [
+        (Answer(200, {}, b"<html>"), "internal_error", 200),
+        (Answer(418, {}, b'{"type": "urn:shardweave:error:throttled", "detail": "later"}'), "throttled", 418),
+        (Answer(502, {}, b"<html>"), "internal_error", 502),
+    ],
+)
+def test_an_answer_of_another_is_a_problem(answer: Answer, code: str, status: int) -> None:
+    with pytest.raises(Problem) as raised:
+        Service(answer).transport.found("/v1/pages/p")
+    assert (raised.value.code, raised.value.status) == (code, status)
+
+
+@pytest.mark.parametrize("text", [b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{", b"no HTTP\r\n\r\n", b""])
+@pytest.mark.parametrize("status", [b"200", b"404"])
+def test_an_answer_that_breaks_off_is_none(text: bytes, status: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            for _ in range(2):
+                taken, _ = server.accept()
+                with taken:
+                    taken.recv(4096)
+                    taken.sendall(text.replace(b"200", status))
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        base = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(Unanswered):
+            Transport(base, dict, 2, send_by_urllib, lambda _: None).ask("GET", "/v1/pages", {})
+        answering.join()

@@ -20,9 +20,9 @@ from ...wire.list_filters import FILTER
 from ...wire.record_keys import KEY, ROOT, RecordKeys
 from ...wire.record_models import RecordModels
 from ..operation import Operation
+from .type_names import REFERENCE, renamed
 
 Json = Mapping[str, Any]
-_REFERENCE = "#/components/schemas/"
 _BY = re.compile("^by(?=[A-Z])")
 _NO_NAME = re.compile("[^0-9A-Za-z_]")
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -133,8 +133,10 @@ def describe(
 ) -> ServiceDescription:
     """The description of a service whose OpenAPI document this is; `own` are the operations that it declares itself,
     `shared` what the entities of each collection of several have in common, by its name."""
+    lists = {each.model.__name__: _list_names(access.visible(each)).values() for each in schema.entities.values()}
+    document, names = renamed(document, lists, [_capital(camel(name)) for name in shared])
     entities = tuple(
-        _entity(document, entity, access.visible(entity), RecordKeys(entity, external))
+        _entity(document, entity, access.visible(entity), RecordKeys(entity, external), names)
         for entity in schema.entities.values()
     )
     collections = tuple(_collection(document, name, entity) for name, entity in shared.items())
@@ -157,24 +159,34 @@ def type_name(name: str) -> str:
 def reference_of(schema: Json) -> str | None:
     """The name of the type that a schema refers to."""
     found = schema.get("$ref")
-    return type_name(found.removeprefix(_REFERENCE)) if isinstance(found, str) else None
+    return type_name(found.removeprefix(REFERENCE)) if isinstance(found, str) else None
 
 
 # -- entities ---------------------------------------------------------------------------------------------------------
 
 
-def _entity(document: Json, entity: EntityType[Any], visible: EntityType[Any], keys: RecordKeys) -> EntityDescription:
+def _entity(
+    document: Json,
+    entity: EntityType[Any],
+    visible: EntityType[Any],
+    keys: RecordKeys,
+    names: Mapping[str, str],
+) -> EntityDescription:
     path = keys.short_template if keys.claims else keys.template
     record, collection = document["paths"][path], document["paths"][f"/v1/{entity.collection}"]
+    name = names[RecordModels(entity, keys.external).name]
+    properties = document["components"]["schemas"][name].get("properties", {})
     parameters = {each["name"]: each["schema"] for each in collection["get"]["parameters"]}
-    lists = tuple(_lists(visible, parameters))
+    lists = tuple(_lists(visible, {**parameters, **_enumerated(properties, parameters)}))
     return EntityDescription(
-        name=RecordModels(entity, keys.external).name,
+        name=type_name(name),
         collection=entity.collection,
         path=path,
         doc=entity.model.__doc__ or "",
         keys=tuple(
-            Member(each["name"], each["schema"]) for each in record["get"].get("parameters", ()) if each["in"] == "path"
+            Member(each["name"], _without_null(properties.get(each["name"], each["schema"])))
+            for each in record["get"].get("parameters", ())
+            if each["in"] == "path"
         ),
         lists=lists,
         identity=(*((KEY,) if entity.origin is not None else ()), *entity.identity),
@@ -184,13 +196,41 @@ def _entity(document: Json, entity: EntityType[Any], visible: EntityType[Any], k
     )
 
 
+def _enumerated(properties: Json, parameters: Json) -> dict[str, Json]:
+    """The parameters that compare a property of a few texts with one: one of those, where the document allows each."""
+    few = {name: _without_null(each) for name, each in properties.items()}
+    return {
+        parameter: each
+        for name, each in few.items()
+        if "enum" in each or "const" in each
+        for parameter in (f"{name}.eq", f"{FILTER}.{name}")
+        if parameter in parameters
+    }
+
+
 def _body(operation: Json | None) -> str:
     if operation is None or "requestBody" not in operation:
         return ""
     return reference_of(next(iter(operation["requestBody"]["content"].values()))["schema"]) or ""
 
 
+def _list_names(entity: EntityType[Any]) -> dict[str | None, str]:
+    """The name of each index's list. Of two that differ in `by` or in capitals alone, the later one has a number."""
+    found: dict[str | None, str] = {}
+    taken: set[str] = set()
+    for index in entity.views:
+        base = name = "list" if index is None else f"by{_capital(_BY.sub('', index))}"
+        number = 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{base}{number}"
+        taken.add(name.lower())
+        found[index] = name
+    return found
+
+
 def _lists(entity: EntityType[Any], parameters: Mapping[str, Json]) -> Iterator[ListDescription]:
+    names = _list_names(entity)
     for index, view in entity.views.items():
         fixed = [
             _member(entity, parameters, each.name, claimed=each.name in entity.claims) for each in view.hash_elements
@@ -199,16 +239,16 @@ def _lists(entity: EntityType[Any], parameters: Mapping[str, Json]) -> Iterator[
             _member(entity, parameters, each.name) for each in view.range_elements if f"{each.name}.eq" in parameters
         ]
         shapes = [Shape((*fixed, *ranged[:place]), each) for place, each in enumerate(ranged)] or [Shape(tuple(fixed))]
-        name = "list" if index is None else f"by{_capital(_BY.sub('', index))}"
+        name = names[index]
         shown = _shown(entity, view)
-        filters = tuple(each for each in _filters(parameters) if shown is None or each.name in shown)
+        filters = tuple(each for each in _filters(entity, parameters) if shown is None or each.name in shown)
         yield ListDescription(name, index, tuple(shapes), shown, filters)
 
 
-def _filters(parameters: Mapping[str, Json]) -> Iterator[Member]:
+def _filters(entity: EntityType[Any], parameters: Mapping[str, Json]) -> Iterator[Member]:
     for name, schema in parameters.items():
         place, _, stored = name.partition(".")
-        if place == FILTER and stored and "." not in stored:
+        if place == FILTER and stored in entity.properties:
             is_text, ranged = f"{name}.prefix" in parameters, f"{name}.from" in parameters
             yield Member(stored, _without_null(schema), is_text, required=False, ranged=ranged)
 
@@ -240,6 +280,12 @@ def _shown(entity: EntityType[Any], view: IndexView) -> tuple[str, ...] | None:
         return None
     hidden = hidden_in(entity, view, entity.properties)
     return tuple(name for name in entity.properties if name not in hidden)
+
+
+def camel(collection: str) -> str:
+    """The name of a collection as a property's."""
+    words: list[str] = re.findall("[0-9A-Za-z]+", collection)
+    return words[0] + "".join(map(_capital, words[1:]))
 
 
 def _capital(name: str) -> str:
@@ -283,7 +329,7 @@ def _items(document: Json, answer: Json | None) -> Json | None:
     name = None if answer is None else answer.get("$ref")
     if name is None:
         return None
-    properties = document["components"]["schemas"][name.removeprefix(_REFERENCE)].get("properties", {})
+    properties = document["components"]["schemas"][name.removeprefix(REFERENCE)].get("properties", {})
     if not {"items", "nextToken", "complete"} <= properties.keys():
         return None
     items: Json = properties["items"]["items"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import random
 import re
@@ -79,19 +80,23 @@ class Pages(Generic[T]):
     """Records page by page: iterating gives each record, `page()` one page, `pages()` all of them. `async for` reads
     in a thread."""
 
-    def __init__(self, read: Callable[[str | None], Page[T]], first: str | None) -> None:
+    def __init__(self, read: Callable[[str | None, str], Page[T]], first: str | None) -> None:
         self._read = read
         self._first = first
 
     def page(self, token: str | None = None) -> Page[T]:
         """One page: the first, or the one that a token asks for."""
-        return self._read(token or self._first)
+        return self._read(token or self._first, "nextToken")
+
+    def before(self, prev_token: str) -> Page[T]:
+        """The page before another, by that one's `prev_token`."""
+        return self._read(prev_token, "prevToken")
 
     def pages(self) -> Iterator[Page[T]]:
         """All pages from the first on."""
         token = self._first
         while True:
-            page = self._read(token)
+            page = self._read(token, "nextToken")
             yield page
             token = page.next_token
             if token is None:
@@ -104,7 +109,7 @@ class Pages(Generic[T]):
     async def __aiter__(self) -> AsyncIterator[T]:
         token = self._first
         while True:
-            page = await asyncio.to_thread(self._read, token)
+            page = await asyncio.to_thread(self._read, token, "nextToken")
             for item in page.items:
                 yield item
             token = page.next_token
@@ -129,11 +134,14 @@ def send_by_urllib(method: str, url: str, headers: Mapping[str, str], body: byte
     """Sends a request over a connection of its own."""
     request = urllib.request.Request(url, body, dict(headers), method=method)  # noqa: S310 - it is the caller's address
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - alike
+        try:
+            answer = urllib.request.urlopen(request, timeout=60)  # noqa: S310 - alike
+        except urllib.error.HTTPError as error:
+            answer = error
+        with answer:
             return Answer(answer.status, _lower(answer.headers), answer.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            return Answer(error.code, _lower(error.headers), error.read())
+    except http.client.HTTPException as error:
+        raise OSError("the answer broke off, or is not HTTP") from error
 
 
 def _lower(headers: Any) -> dict[str, str]:
@@ -189,14 +197,14 @@ class Transport:
                     return answer
                 if attempt == attempts or answer.status not in (429, 503):
                     raise Problem(_document(answer))
-                wait = max(wait, float(answer.headers.get("retry-after", 0)))
+                wait = max(wait, _seconds(answer.headers.get("retry-after", "")))
             self._pause(wait)
         raise AssertionError("the last attempt ends")
 
     def asked(self, method: str, path: str, query: Mapping[str, Any], body: object = None, **more: Any) -> Any:
         """The JSON of an answer, None where it has none."""
         answer = self.ask(method, path, query, body, **more)
-        return json.loads(answer.body) if answer.body else None
+        return _json(answer) if answer.body else None
 
     def stored(self, method: str, path: str, body: object, key: str | None, rev: str | None = None) -> Stored[Any]:
         """The record that a write leaves."""
@@ -226,8 +234,8 @@ class Transport:
     def listed(self, path: str, query: Mapping[str, Any]) -> Pages[Any]:
         """The pages of a path."""
 
-        def read(token: str | None) -> Page[Any]:
-            found = self.asked("GET", path, {**query, "nextToken": token})
+        def read(token: str | None, word: str) -> Page[Any]:
+            found = self.asked("GET", path, {**query, "nextToken": None, word: token})
             return Page(found["items"], found["nextToken"], found.get("prevToken"), found["complete"])
 
         return Pages(read, query.get("nextToken"))
@@ -249,16 +257,29 @@ def _text(value: object) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
+def _seconds(text: str) -> float:
+    """The pause that an answer asks for, 0 where it says it as a date."""
+    return float(text) if text.isascii() and text.isdecimal() else 0
+
+
+def _json(answer: Answer) -> Any:
+    try:
+        return json.loads(answer.body)
+    except ValueError:
+        document = {"type": "internal_error", "status": answer.status, "detail": "the answer is not JSON"}
+        raise Problem(document) from None
+
+
 def _stored(answer: Answer) -> Stored[Any]:
     tag = answer.headers.get("etag")
-    return Stored(json.loads(answer.body), None if tag is None else tag.removeprefix("W/")[1:-1])
+    return Stored(_json(answer), None if tag is None else tag.removeprefix("W/")[1:-1])
 
 
 def _document(answer: Answer) -> Mapping[str, Any]:
     try:
         found = json.loads(answer.body)
         if isinstance(found, dict) and "type" in found and "detail" in found:
-            return found
+            return {"status": answer.status, **found}
     except ValueError:
         pass
     return {"type": "internal_error", "status": answer.status, "detail": "the answer is no problem document"}

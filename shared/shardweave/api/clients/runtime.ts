@@ -90,10 +90,10 @@ export class Unanswered extends Error {
 
 /** Records page by page: `for await` gives each record, `page()` one page, `pages()` all of them. */
 export class Pages<T> implements AsyncIterable<T> {
-  private readonly read: (token: string | undefined) => Promise<Page<T>>;
+  private readonly read: (token: string | undefined, before?: boolean) => Promise<Page<T>>;
   private readonly first: string | undefined;
 
-  constructor(read: (token: string | undefined) => Promise<Page<T>>, first: string | undefined) {
+  constructor(read: (token: string | undefined, before?: boolean) => Promise<Page<T>>, first: string | undefined) {
     this.read = read;
     this.first = first;
   }
@@ -101,6 +101,11 @@ export class Pages<T> implements AsyncIterable<T> {
   /** One page: the first, or the one that a token asks for. */
   page(token: string | undefined = this.first): Promise<Page<T>> {
     return this.read(token);
+  }
+
+  /** The page before another, by that one's `prevToken`. */
+  before(prevToken: string): Promise<Page<T>> {
+    return this.read(prevToken, true);
   }
 
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
@@ -119,6 +124,13 @@ export class Pages<T> implements AsyncIterable<T> {
   }
 }
 
+/** A whole answer. */
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
 type Query = { readonly [name: string]: unknown };
 
 /** Sends requests, again where that may help. A write carries a key, so that it is done once. */
@@ -129,7 +141,7 @@ class Transport {
     this.options = options;
   }
 
-  async send(method: string, path: string, body: unknown, options?: ChangeOptions, query: Query = {}): Promise<Response> {
+  async send(method: string, path: string, body: unknown, options?: ChangeOptions, query: Query = {}): Promise<Answer> {
     const url = this.options.baseUrl.replace(/\/$/, "") + path + queryText(query);
     const headers: Record<string, string> = {};
     if (body !== undefined) {
@@ -146,8 +158,8 @@ class Transport {
   }
 
   async asked<T>(method: string, path: string, query: Query, body: unknown, options?: WriteOptions): Promise<T> {
-    const response = await this.send(method, path, body, options, query);
-    return (response.status === 204 ? undefined : await response.json()) as T;
+    const answer = await this.send(method, path, body, options, query);
+    return answer.text === "" ? (undefined as T) : jsonIn<T>(answer);
   }
 
   async stored<T>(method: string, path: string, body: unknown, options: ChangeOptions): Promise<Stored<T>> {
@@ -156,7 +168,7 @@ class Transport {
 
   async found<T>(path: string): Promise<Stored<T> | null> {
     try {
-      return await storedIn<T>(await this.send("GET", path, undefined));
+      return storedIn<T>(await this.send("GET", path, undefined));
     } catch (error) {
       if (error instanceof Problem && error.code === "not_found") {
         return null;
@@ -167,8 +179,10 @@ class Transport {
 
   pages<T>(path: string, query: Query, options: PageOptions): Pages<T> {
     const asked: Query = { ...query, ...options };
-    const read = (token: string | undefined): Promise<Page<T>> =>
-      this.asked<Page<T>>("GET", path, { ...asked, nextToken: token }, undefined);
+    const read = (token: string | undefined, before = false): Promise<Page<T>> => {
+      const place = before ? { nextToken: undefined, prevToken: token } : { nextToken: token };
+      return this.asked<Page<T>>("GET", path, { ...asked, ...place }, undefined);
+    };
     return new Pages<T>(read, asked["nextToken"] as string | undefined);
   }
 
@@ -177,7 +191,7 @@ class Transport {
     request: RequestInit,
     own: Record<string, string>,
     again: boolean,
-  ): Promise<Response> {
+  ): Promise<Answer> {
     const attempts = again ? (this.options.attempts ?? 4) : 1;
     const pause = this.options.pause ?? ((milliseconds) => new Promise((done) => setTimeout(done, milliseconds)));
     for (let attempt = 1; ; attempt += 1) {
@@ -185,13 +199,15 @@ class Transport {
       let wait = Math.random() * 100 * 2 ** attempt;
       try {
         const response = await (this.options.fetch ?? fetch)(url, { ...request, headers });
+        const answer: Answer = { status: response.status, headers: response.headers, text: await response.text() };
         if (response.ok) {
-          return response;
+          return answer;
         }
         if (attempt >= attempts || (response.status !== 503 && response.status !== 429)) {
-          throw new Problem(await problemIn(response));
+          throw new Problem(problemIn(answer));
         }
-        wait = Math.max(wait, 1000 * Number(response.headers.get("retry-after") ?? 0));
+        // A gateway may say it as a date: then the pause is our own.
+        wait = Math.max(wait, 1000 * Number(response.headers.get("retry-after") ?? 0) || 0);
       } catch (error) {
         if (error instanceof Problem) {
           throw error;
@@ -205,22 +221,29 @@ class Transport {
   }
 }
 
-async function problemIn(response: Response): Promise<ConstructorParameters<typeof Problem>[0]> {
-  const text = await response.text();
+function problemIn(answer: Answer): ConstructorParameters<typeof Problem>[0] {
   try {
-    const found: unknown = JSON.parse(text);
+    const found: unknown = JSON.parse(answer.text);
     if (typeof found === "object" && found !== null && "type" in found && "detail" in found) {
-      return found as ConstructorParameters<typeof Problem>[0];
+      return { status: answer.status, ...(found as Omit<ConstructorParameters<typeof Problem>[0], "status">) };
     }
   } catch {
     // It is somebody else's answer, such as a gateway's.
   }
-  return { type: "internal_error", status: response.status, detail: "the answer is no problem document" };
+  return { type: "internal_error", status: answer.status, detail: "the answer is no problem document" };
 }
 
-async function storedIn<T>(response: Response): Promise<Stored<T>> {
-  const tag = response.headers.get("etag");
-  return { record: (await response.json()) as T, rev: tag === null ? null : tag.replace(/^W\//, "").slice(1, -1) };
+function jsonIn<T>(answer: Answer): T {
+  try {
+    return JSON.parse(answer.text) as T;
+  } catch {
+    throw new Problem({ type: "internal_error", status: answer.status, detail: "the answer is not JSON" });
+  }
+}
+
+function storedIn<T>(answer: Answer): Stored<T> {
+  const tag = answer.headers.get("etag");
+  return { record: jsonIn<T>(answer), rev: tag === null ? null : tag.replace(/^W\//, "").slice(1, -1) };
 }
 
 function queryText(query: Query): string {

@@ -17,6 +17,7 @@ from .description import (
     RouteDescription,
     ServiceDescription,
     Shape,
+    camel,
     reference_of,
 )
 
@@ -234,7 +235,7 @@ def _shape(listed: ListDescription, shape: Shape) -> str:
 
 
 def _client(service: ServiceDescription) -> str:
-    collections = [(_camel(each.collection), each) for each in service.entities]
+    collections = [(camel(each.collection), each) for each in service.entities]
     fields = [f"  readonly {name}: {each.name}Collection;" for name, each in collections]
     made = [f"    this.{name} = new {each.name}Collection(this.transport);" for name, each in collections]
     routes = [*map(_collection, service.collections), *map(_route, service.routes)]
@@ -254,7 +255,7 @@ def _client(service: ServiceDescription) -> str:
 
 def _collection(each: CollectionDescription) -> str:
     """The list of several entities: each item has its entity and its record."""
-    name = _camel(each.name)
+    name = camel(each.name)
     optional = not any(member.required for member in each.listed.shapes[0].fixed)
     given = f"conditions: {_capital(name)}Conditions{' = {}' if optional else ''}"
     filters, path = f"{_capital(name)}Filter", json.dumps(each.path)
@@ -263,7 +264,7 @@ def _collection(each: CollectionDescription) -> str:
 
 
 def _collection_types(each: CollectionDescription) -> str:
-    name = _capital(_camel(each.name))
+    name = _capital(camel(each.name))
     return f"export type {name}Conditions = {_conditions(each.listed)};\n\n{_filter(name, each.listed)}"
 
 
@@ -297,11 +298,6 @@ def _route(route: RouteDescription) -> str:
 def _members(members: Iterable[Member]) -> str:
     listed = " ".join(f"readonly {_name(e.name)}{'' if e.required else '?'}: {_type(e.schema)};" for e in members)
     return f"{{ {listed} }}"
-
-
-def _camel(collection: str) -> str:
-    words: list[str] = re.findall("[0-9A-Za-z]+", collection)
-    return words[0] + "".join(map(_capital, words[1:]))
 
 
 def _capital(name: str) -> str:
