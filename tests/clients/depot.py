@@ -82,11 +82,11 @@ class Page(Entity, token="page"):
     state_range_key = RangeKey("state", "title")
 
 
-class Answer(Entity, token="answer", partition=("tenant_id", "page_id"), sort=("kind", "answer_no")):
+class Answer(Entity, token="answer", partition=("tenant_id", "page_id"), sort=("record", "answer_no")):
     """An answer to a page."""
 
     page_id: str
-    kind: Literal["yes", "no"]
+    record: Literal["yes", "no"]
     answer_no: int
     tenant_id: str = claim_property("tenant")
     text: str = ""

@@ -26,7 +26,7 @@ def wrong() -> None:
     """What is not."""
     client.answers.get("p", "yes")  # wrong: the number is a part of the key
     client.answers.get("p", "yes", "3")  # wrong: the number is a number
-    client.answers.get("p", "maybe", 3)  # wrong: there is no such kind
+    client.answers.get("p", "maybe", 3)  # wrong: there is no such record
     client.pages.by_state(state="shut")  # wrong: there is no such state
     client.pages.by_filter(clientId="c", filter={"state": "shut"})  # wrong: nor here
     client.pages.by_filter(clientId="c", filter={"eq": 5})  # wrong: there is no such property

@@ -166,13 +166,18 @@ def _entity(entity: EntityDescription) -> str:
 def _arguments(entity: EntityDescription) -> str:
     if len(entity.keys) == 1:
         return f"key: {_type(entity.keys[0].schema)}, "
-    return "".join(f"{_argument(each.name)}: {_type(each.schema)}, " for each in entity.keys)
+    return "".join(f"{_key_argument(each.name)}: {_type(each.schema)}, " for each in entity.keys)
+
+
+def _key_argument(name: str) -> str:
+    """The argument of a part of a key, beside which a write has arguments of its own."""
+    return f"{name}_" if name in ("record", "patch", "idempotency_key") else _argument(name)
 
 
 def _path(entity: EntityDescription) -> str:
     if not entity.keys:
         return json.dumps(entity.path)
-    parts = ["key"] if len(entity.keys) == 1 else [_argument(each.name) for each in entity.keys]
+    parts = ["key"] if len(entity.keys) == 1 else [_key_argument(each.name) for each in entity.keys]
     return f"record_path({json.dumps(f'/v1/{entity.collection}')}, {', '.join(parts)})"
 
 
