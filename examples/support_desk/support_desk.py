@@ -156,7 +156,7 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
     by_state = Index("byState", hash_key="state_hash_key", range_key=desc("updated"))
     counts = ReadModel("unread", records=(Message,), writes=(Unread,), project=unread)
     entities: list[type[Entity]] = [Tenant, Member, Invitation, Tag, Conversation, Message, Unread]
-    return Schema(entities, [by_state], key_format=key_format, projections=[counts])
+    return Schema(entities, [by_state], key_format=key_format, read_models=[counts])
 
 
 class Reply(JsonModel):

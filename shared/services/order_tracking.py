@@ -295,7 +295,7 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
         entities=[OrderTracking, Order, OrderLine, Product, Customer, SchemaChange, OrderTotal],
         indexes=INDEXES,
         key_format=key_format,
-        projections=[ORDERS],
+        read_models=[ORDERS],
     )
 
 

@@ -288,7 +288,7 @@ class Client:
 
     def _follow(self) -> None:
         """Feed the read models of records with what the request has changed, as a deployed service does soon after."""
-        if any(each.records for each in self._built.parts.schema.projections.values()):
+        if any(each.records for each in self._built.parts.schema.read_models.values()):
             self._followers.setdefault("service", StreamFollower(self._built.parts.store)).follow()
 
     @property

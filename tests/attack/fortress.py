@@ -142,7 +142,7 @@ SCHEMA = Schema(
         Index("mine", "mine_hash_key", "range_key"),
         Index("audits", "tenant_hash_key", "range_key", entities=(Audit,)),
     ],
-    projections=[ReadModel("badges", events=(Coloured,), writes=(Badge,), project=project)],
+    read_models=[ReadModel("badges", events=(Coloured,), writes=(Badge,), project=project)],
 )
 
 OPERATORS = Operators.of_text("group:operators")

@@ -68,7 +68,7 @@ def test_sums_follow_records_with_lost_answers_and_are_reset_and_rebuilt(open_ta
     assert summed(store, MEMBERS) == {"ann": (1, 4), "bob": (2, 3), "": 3}
 
 
-EVENTS = Schema([Parcel, Scan, Tally, Letter], projections=[PARCELS])
+EVENTS = Schema([Parcel, Scan, Tally, Letter], read_models=[PARCELS])
 
 
 def test_an_event_and_other_writes_are_one_transaction(open_table: OpenTable) -> None:

@@ -105,9 +105,9 @@ class Feeders:
         simulation, world = self.world.simulation, self.world
         simulation.sleep(int(simulation.random.random() * 20_000))
         store, _, _ = world.store(process)
-        projection = world.schema.projection("totals")
+        read_model = world.schema.read_model("totals")
         for _ in range(60):
-            rebuild = Rebuild(store.parts, projection, page=4, workers=1)
+            rebuild = Rebuild(store.parts, read_model, page=4, workers=1)
             try:
                 report = rebuild.run(stop=lambda: simulation.random.random() < 0.2)
             except ShardweaveError:

@@ -110,5 +110,5 @@ def thing_schema(
             Index("name", hash_key="hash_key" if by_name is None else "all_hash_key", range_key="name_range_key"),
             Index("owner", hash_key="owner_hash_key", range_key="created"),
         ],
-        projections=[totals] if summed else [],
+        read_models=[totals] if summed else [],
     )

@@ -96,7 +96,7 @@ def project(event: Event) -> Sequence[Action]:
 PARCELS = ReadModel("parcels", events=(Sent, Seen, Lost), writes=(Parcel, Scan, Tally), project=project)
 
 SCHEMA = Schema(
-    entities=[Parcel, Scan, Tally], indexes=[Index("owner", "owner_hash_key", "updated")], projections=[PARCELS]
+    entities=[Parcel, Scan, Tally], indexes=[Index("owner", "owner_hash_key", "updated")], read_models=[PARCELS]
 )
 
 

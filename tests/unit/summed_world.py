@@ -57,7 +57,7 @@ def project(letter: Letter) -> Sequence[Action]:
 
 
 UNREAD = ReadModel("unread", records=(Letter,), writes=(Box, Hall), project=project)
-SCHEMA = Schema([Letter, Box, Hall], projections=[UNREAD])
+SCHEMA = Schema([Letter, Box, Hall], read_models=[UNREAD])
 
 
 def changes_of(table: Table) -> tuple[StreamRecord, ...]:

@@ -91,7 +91,7 @@ SCHEMA = Schema(
         Index("byPay", "team_hash_key", "pay_range_key", exposed=False),
         Index("ofPay", "pay_hash_key", "range_key", exposed=False),
     ],
-    projections=[ReadModel("wages", events=(Raised,), writes=(Wage,), project=project)],
+    read_models=[ReadModel("wages", events=(Raised,), writes=(Wage,), project=project)],
 )
 ANN: dict[str, Any] = {
     "colleagueId": "ann",

@@ -144,7 +144,7 @@ def measured(event: Event) -> tuple[Set, ...]:
     return (Set(box.model_copy(update={"seen_at": event.seen_at})),)
 
 
-BOXES = Schema(entities=[Box], projections=[ReadModel("boxes", events=(Measured,), writes=(Box,), project=measured)])
+BOXES = Schema(entities=[Box], read_models=[ReadModel("boxes", events=(Measured,), writes=(Box,), project=measured)])
 MEASURED = {"type": "Measured", "eventId": "a", "position": 1, "boxId": "b"}
 
 
@@ -233,7 +233,7 @@ def counted(event: Event) -> tuple[Set | Delete | Update, ...]:
 
 SUMS = Schema(
     entities=[Account],
-    projections=[ReadModel("sums", events=(Counted, Placed), writes=(Account,), project=counted)],
+    read_models=[ReadModel("sums", events=(Counted, Placed), writes=(Account,), project=counted)],
 )
 
 

@@ -18,7 +18,7 @@ from shardweave.table.fault_injection import Crash, Crashed, LoseAnswer, Script,
 from tests.unit.read_model_world import PARCELS, Parcel, Scan, Seen, Sent, Tally
 from tests.unit.store_world import START, Note, World
 
-SCHEMA = Schema([Parcel, Scan, Tally, Note], projections=[PARCELS])
+SCHEMA = Schema([Parcel, Scan, Tally, Note], read_models=[PARCELS])
 SENT = Sent(event_id="a", position=1, parcel_id="p", owner="ann", label="L1")
 SEEN = Seen(event_id="b", position=2, parcel_id="p", place="Bath")
 

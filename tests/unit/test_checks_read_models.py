@@ -34,7 +34,7 @@ class Unnamed(Event):
 
 
 class Fit(Entity):
-    """What a projection can write."""
+    """What a read model can write."""
 
     fit_id: str = unique_property()
 
@@ -88,16 +88,16 @@ def nothing(event: Event) -> Sequence[Action]:
     return ()
 
 
-def faults(*projections: ReadModel) -> list[str]:
+def faults(*read_models: ReadModel) -> list[str]:
     entities = [Fit, Dated, Numbers, Owned, Child, Parent]
     with pytest.raises(SchemaError) as caught:
-        Schema(entities=entities, projections=projections)
+        Schema(entities=entities, read_models=read_models)
     return [fault.message for fault in caught.value.faults]
 
 
 def test_a_projection_that_keeps_its_promises_is_taken() -> None:
-    projection = ReadModel("fits", (Happened,), (Fit,), nothing)
-    assert Schema(entities=[Fit], projections=[projection]).projection("fits") is projection
+    read_model = ReadModel("fits", (Happened,), (Fit,), nothing)
+    assert Schema(entities=[Fit], read_models=[read_model]).read_model("fits") is read_model
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_relations_that_lead_nowhere_are_told_with_what_is_wrong_with_a_projecti
         parent = belongs_to("nobody", by="nothing", enforced=True)
 
     with pytest.raises(SchemaError) as caught:
-        Schema(entities=[Fit, Lost], projections=[ReadModel("a b", (Happened,), (Fit,), nothing)])
-    assert {fault.where for fault in caught.value.faults} == {"entity Lost.parent", "projection a b"}
+        Schema(entities=[Fit, Lost], read_models=[ReadModel("a b", (Happened,), (Fit,), nothing)])
+    assert {fault.where for fault in caught.value.faults} == {"entity Lost.parent", "read model a b"}
 
 
 def test_what_is_wrong_with_a_projection_itself() -> None:
@@ -138,7 +138,7 @@ def test_what_is_wrong_with_a_projection_itself() -> None:
         "it remembers events for less than a day",
         "Unnamed does not say what its type is called",
         "2 kinds of events are of type 'Happened'",
-        "2 projections have this name",
+        "2 read models have this name",
         "it is fed by no events and no records, or writes nothing",
         "Fit is written by a b too, whose positions say nothing here",
     ]

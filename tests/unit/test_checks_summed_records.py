@@ -88,9 +88,9 @@ def nothing(record: Any) -> Sequence[Action]:
 ENTITIES = [Source, Sums, Written, Numberless, Needy, Bounded, Expiring]
 
 
-def faults(*projections: Any) -> list[str]:
+def faults(*read_models: Any) -> list[str]:
     with pytest.raises(SchemaError) as caught:
-        Schema(ENTITIES, projections=projections)
+        Schema(ENTITIES, read_models=read_models)
     assert all(fault.fix for fault in caught.value.faults)
     return [fault.message for fault in caught.value.faults]
 
@@ -100,7 +100,7 @@ def model(name: str = "sums", *, writes: Any = (Sums,), records: Any = (Source,)
 
 
 def test_a_read_model_of_records_that_can_be_kept_right_is_taken() -> None:
-    assert Schema(ENTITIES, projections=[model()]).projection("sums").records == (Source,)
+    assert Schema(ENTITIES, read_models=[model()]).read_model("sums").records == (Source,)
 
 
 @pytest.mark.parametrize(

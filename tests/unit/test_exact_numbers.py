@@ -198,8 +198,8 @@ def test_a_number_is_read_as_what_it_says_or_not_at_all(text: str) -> None:
 
 
 def test_an_event_is_refused_a_number_that_would_become_another() -> None:
-    projection = ReadModel("weights", events=(Weighed,), writes=(Weight,), project=weigh)
-    client = Client(api_of(Schema(entities=[Weight], projections=[projection])))
+    read_model = ReadModel("weights", events=(Weighed,), writes=(Weight,), project=weigh)
+    client = Client(api_of(Schema(entities=[Weight], read_models=[read_model])))
     event = '{"type": "weighed", "eventId": "e", "position": 1, "name": "n", "weight": 1e-400}'
     assert code_of(sent(client, "POST", "/v1/_events/weights", event)) == "validation_failed"
 
@@ -249,8 +249,8 @@ def test_a_sum_that_no_table_holds_is_refused(other: Decimal) -> None:
 def test_an_event_whose_sum_needs_more_digits_is_refused_and_changes_nothing(
     one: str, other: str, total: str | None
 ) -> None:
-    projection = ReadModel("weights", events=(Weighed,), writes=(Weight,), project=weigh_together)
-    client = Client(api_of(Schema(entities=[Weight], projections=[projection])))
+    read_model = ReadModel("weights", events=(Weighed,), writes=(Weight,), project=weigh_together)
+    client = Client(api_of(Schema(entities=[Weight], read_models=[read_model])))
     event = {"type": "weighed", "eventId": "1", "position": 1, "name": "n", "weight": one}
     assert client.post("/v1/_events/weights", event).status == 200
     answer = client.post("/v1/_events/weights", {**event, "eventId": "2", "weight": other})

@@ -55,13 +55,13 @@ class Renamed(Event):
     add: dict[str, int] = Field(default_factory=dict)
 
 
-PROJECTION = ReadModel(
+READ_MODEL = ReadModel(
     "renames",
     (Renamed,),
     (Shown,),
     lambda event: (Update(Shown, {"house_name": "h", "visit_number": 1}, event.changes, event.add),),
 )
-SCHEMA = Schema([Visitor, Shown], [Index("house", "house_hash_key", "range_key", (Visitor,))], projections=[PROJECTION])
+SCHEMA = Schema([Visitor, Shown], [Index("house", "house_hash_key", "range_key", (Visitor,))], read_models=[READ_MODEL])
 KEY = {"house_name": "h", "visit_number": 1}
 
 

@@ -254,9 +254,9 @@ def test_a_projection_and_an_event_must_be_known() -> None:
 
 
 def meaning(*actions: Action) -> World:
-    """A world whose projection makes this of every event."""
-    projection = ReadModel("parcels", events=(Sent,), writes=(Parcel, Tally), project=lambda event: actions)
-    return World(schema=Schema(entities=[Parcel, Scan, Tally], projections=[projection]))
+    """A world whose read model makes this of every event."""
+    read_model = ReadModel("parcels", events=(Sent,), writes=(Parcel, Tally), project=lambda event: actions)
+    return World(schema=Schema(entities=[Parcel, Scan, Tally], read_models=[read_model]))
 
 
 @pytest.mark.parametrize(
@@ -288,12 +288,12 @@ def test_a_record_that_events_would_make_wrong_is_refused_with_every_property() 
     def wrong(event: Event) -> Sequence[Action]:
         return (Set(Parcel.model_validate({"parcelId": 1, "owner": 2})),)
 
-    projection = ReadModel("parcels", events=(Sent,), writes=(Parcel,), project=wrong)
-    world = World(schema=Schema(entities=[Parcel], projections=[projection]))
+    read_model = ReadModel("parcels", events=(Sent,), writes=(Parcel,), project=wrong)
+    world = World(schema=Schema(entities=[Parcel], read_models=[read_model]))
     with pytest.raises(ValidationFailed) as caught:
         world.store.apply("parcels", SENT)
     assert [fault.location for fault in caught.value.fields] == [("parcelId",), ("owner",)]
 
 
 def test_the_projection_of_the_schema_is_found_by_name() -> None:
-    assert post_office().schema.projection("parcels") is PARCELS
+    assert post_office().schema.read_model("parcels") is PARCELS

@@ -134,7 +134,7 @@ def test_two_rebuilds_at_once_are_refused() -> None:
 def test_a_read_model_of_events_cannot_be_rebuilt() -> None:
     world = post_office()
     with pytest.raises(InputError, match="only a read model of records can be rebuilt"):
-        Rebuild(world.store.parts, world.schema.projection("parcels"))
+        Rebuild(world.store.parts, world.schema.read_model("parcels"))
 
 
 # -- the command, and what else knows of what is remembered -----------------------------------------------------------
@@ -155,7 +155,7 @@ def count(letter):
 
 def schema(key_format=ORDERED):
     unread = ReadModel("unread", records=(Letter,), writes=(Box,), project=count)
-    return Schema([Letter, Box], key_format=key_format, projections=[unread])
+    return Schema([Letter, Box], key_format=key_format, read_models=[unread])
 """
 
 

@@ -63,7 +63,7 @@ def declaring(**declared: Any) -> Any:
 def projecting(**given: Any) -> Any:
     """A schema of a thing and a projection, parts of which are given."""
     usual = {"name": "things", "events": (Event,), "writes": (THING,), "project": lambda event: ()}
-    return Schema([THING], projections=[ReadModel(**(usual | given))])
+    return Schema([THING], read_models=[ReadModel(**(usual | given))])
 
 
 SCHEMAS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -73,7 +73,7 @@ SCHEMAS: dict[str, tuple[Callable[[], Any], str]] = {
     "the base": (lambda: Schema([Entity]), "entities[0]"),
     "no index": (lambda: Schema([THING], ["x"]), "indexes[0]"),  # type: ignore[list-item]
     "None for indexes": (lambda: Schema([THING], None), "indexes"),  # type: ignore[arg-type]
-    "no projection": (lambda: Schema([THING], projections=[1]), "projections[0]"),  # type: ignore[list-item]
+    "no read model": (lambda: Schema([THING], read_models=[1]), "read_models[0]"),  # type: ignore[list-item]
     "no key format": (lambda: Schema([THING], key_format="nope"), "key format"),  # type: ignore[arg-type]
     "no name of a key": (lambda: Schema([THING], hash_key=5), "table key"),  # type: ignore[arg-type]
     "no token": (lambda: Schema([entity(token=5)]), "entity Thing: token"),
@@ -119,11 +119,11 @@ SCHEMAS: dict[str, tuple[Callable[[], Any], str]] = {
     "a relation's target": (lambda: declaring(a=belongs_to(5, by="thing_id")), "entity Thing.a"),  # type: ignore[arg-type]
     "a relation's properties": (lambda: declaring(a=belongs_to("thing", by=None)), "entity Thing.a"),  # type: ignore[arg-type]
     "a relation's list": (lambda: declaring(a=has_many(Entity, by=["x"])), "entity Thing.a"),  # type: ignore[arg-type]
-    "a projection's name": (lambda: projecting(name=5), "projections[0]: name"),
-    "a projection's events": (lambda: projecting(events=5), "projections[0]: events"),
-    "a projection's entities": (lambda: projecting(writes=("a",)), "projections[0]: writes[0]"),
-    "a projection's function": (lambda: projecting(project="x"), "projections[0]: project"),
-    "a projection's days": (lambda: projecting(remember_days="x"), "projections[0]: remember_days"),
+    "a read model's name": (lambda: projecting(name=5), "read_models[0]: name"),
+    "a read model's events": (lambda: projecting(events=5), "read_models[0]: events"),
+    "a read model's entities": (lambda: projecting(writes=("a",)), "read_models[0]: writes[0]"),
+    "a read model's function": (lambda: projecting(project="x"), "read_models[0]: project"),
+    "a read model's days": (lambda: projecting(remember_days="x"), "read_models[0]: remember_days"),
 }
 
 
@@ -165,15 +165,15 @@ indexes = st.builds(
     keywords=st.dictionaries(st.sampled_from(KEYWORDS), alien, max_size=4),
     body=st.dictionaries(st.sampled_from(["a", "b"]), declared),
     given_indexes=alien | st.lists(indexes | alien, max_size=2),
-    projections=alien | st.lists(alien, max_size=2),
+    read_models=alien | st.lists(alien, max_size=2),
 )
 def test_whatever_is_declared_a_schema_is_built_or_says_what_is_wrong_with_it(
-    keywords: dict[str, Any], body: dict[str, Any], given_indexes: Any, projections: Any
+    keywords: dict[str, Any], body: dict[str, Any], given_indexes: Any, read_models: Any
 ) -> None:
     usual = {"__module__": __name__, "__annotations__": {"thing_id": str}, "thing_id": unique_property()}
     model = type(Entity)("Thing", (Entity,), {**usual, **body}, **keywords)
     with suppress(SchemaError):
-        Schema([model], given_indexes, projections=projections)
+        Schema([model], given_indexes, read_models=read_models)
 
 
 def test_what_is_of_the_wrong_kind_is_told_with_all_else_that_is_wrong() -> None:

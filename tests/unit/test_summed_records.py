@@ -167,7 +167,7 @@ def wrong(letter: Letter) -> list[Any]:
     }[letter.note or ""]
 
 
-WRONG = Schema([Letter, Box, Hall], projections=[ReadModel("unread", (), (Box, Hall), wrong, records=(Letter,))])
+WRONG = Schema([Letter, Box, Hall], read_models=[ReadModel("unread", (), (Box, Hall), wrong, records=(Letter,))])
 
 
 @pytest.mark.parametrize(

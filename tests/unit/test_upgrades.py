@@ -422,7 +422,7 @@ def test_what_events_write_has_no_upgrades() -> None:
         type: Any = "Named"
 
     with pytest.raises(SchemaError, match="Board has upgrades"):
-        Schema([Board], projections=[ReadModel("boards", (Named,), (Board,), lambda event: [])])
+        Schema([Board], read_models=[ReadModel("boards", (Named,), (Board,), lambda event: [])])
 
 
 def test_manifests_know_upgrades_and_refuse_to_lose_one() -> None:

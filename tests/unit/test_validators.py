@@ -84,7 +84,7 @@ def project(event: Told) -> list[Set | Update]:
     ]
 
 
-SCHEMA = Schema([Ticket], projections=[ReadModel("told", (Told,), (Ticket,), project)])
+SCHEMA = Schema([Ticket], read_models=[ReadModel("told", (Told,), (Ticket,), project)])
 GIVEN: dict[str, Any] = {"ticket_id": "t", "code": "1", "secret": "s", "marked": "m", "listed": ["l"]}
 STORED_NAMES = {"ticketId": "t", "code": "1", "secret": "s", "marked": "m", "listed": ["l"]}
 

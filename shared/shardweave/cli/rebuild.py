@@ -35,30 +35,30 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         service = open_service(options)
         stack.callback(service.close)
         schema, store = service.parts.schema, service.parts.store
-        every = [each for each in schema.projection_list if each.records]
-        wanted = every if options.name is None else [schema.projection(options.name)]
+        every = [each for each in schema.read_model_list if each.records]
+        wanted = every if options.name is None else [schema.read_model(options.name)]
         if not wanted:
             streams.say("there is nothing to rebuild: the schema has no read model of records")
         refused = [_rebuilt(store, each, options.rate, streams) for each in wanted]
         return 1 if any(refused) else 0
 
 
-def _rebuilt(store: Store, projection: ReadModel, rate: int, streams: Streams) -> int:
+def _rebuilt(store: Store, read_model: ReadModel, rate: int, streams: Streams) -> int:
     """Rebuild one read model, and return the number of refused records."""
     lines = ProgressLines(streams.say)
 
     def follow(report: RebuildReport) -> None:
         lines.tell(
             lambda: (
-                f"{projection.name}: {report.phase}, {counted(report.read, 'item')} read, "
+                f"{read_model.name}: {report.phase}, {counted(report.read, 'item')} read, "
                 f"{counted(report.counted, 'record')} counted"
             )
         )
 
-    report = Rebuild(store.parts, projection, rate=rate).run(follow)
+    report = Rebuild(store.parts, read_model, rate=rate).run(follow)
     for example in report.examples:
-        streams.say(f"{projection.name}: {example}")
+        streams.say(f"{read_model.name}: {example}")
     end = f", {report.refused:,} refused: correct what is stored, and run it again" if report.refused else ""
     corrected = f"{report.corrected:,} corrected"
-    streams.say(f"{projection.name}: {counted(report.counted, 'record')} counted, {corrected}{end}")
+    streams.say(f"{read_model.name}: {counted(report.counted, 'record')} counted, {corrected}{end}")
     return report.refused

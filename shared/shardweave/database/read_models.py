@@ -84,7 +84,7 @@ class ReadModels(Relations):
         return self._follower.follow()
 
     def rebuild(
-        self, projection: str, /, *, rate: float = 0, follow: Callable[[RebuildReport], object] | None = None
+        self, read_model: str, /, *, rate: float = 0, follow: Callable[[RebuildReport], object] | None = None
     ) -> RebuildReport:
         """Count a read model of records again from the records, and correct what differs; see `RebuildReport`. Others
         may write meanwhile. What was stopped goes on where it was; `rate` is how many records are read in a second, 0
@@ -92,7 +92,7 @@ class ReadModels(Relations):
         process does the same."""
         from ..maintenance.rebuilding import Rebuild
 
-        rebuild = Rebuild(self.store.parts, self.store.schema.projection(projection), rate=rate)
+        rebuild = Rebuild(self.store.parts, self.store.schema.read_model(read_model), rate=rate)
         return rebuild.run(follow or (lambda report: None))
 
 
@@ -108,10 +108,10 @@ class AsyncReadModels(AsyncRelations):
         return await self._run(self._read_models.feed)
 
     async def rebuild(
-        self, projection: str, /, *, rate: float = 0, follow: Callable[[RebuildReport], object] | None = None
+        self, read_model: str, /, *, rate: float = 0, follow: Callable[[RebuildReport], object] | None = None
     ) -> RebuildReport:
         """Count a read model of records again from the records, and correct what differs."""
-        return await self._run(partial(self._read_models.rebuild, projection, rate=rate, follow=follow))
+        return await self._run(partial(self._read_models.rebuild, read_model, rate=rate, follow=follow))
 
     if TYPE_CHECKING:
 

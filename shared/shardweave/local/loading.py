@@ -54,7 +54,7 @@ def load(
             written += len(missing)
             advance(len(chunk))
         for event in events:
-            written += not store.apply(_projection(store, event), event).repeated
+            written += not store.apply(_read_model(store, event), event).repeated
             advance(1)
     return written
 
@@ -101,8 +101,8 @@ def _advance(store: Store, records: Sequence[Entity]) -> None:
         store.advance(model, name, within=dict(within), to=number)
 
 
-def _projection(store: Store, event: Event) -> str:
-    return next(each.name for each in store.schema.projections.values() if isinstance(event, each.events))
+def _read_model(store: Store, event: Event) -> str:
+    return next(each.name for each in store.schema.read_models.values() if isinstance(event, each.events))
 
 
 def _missing(store: Store, records: Sequence[Entity]) -> list[Entity]:

@@ -292,7 +292,7 @@ def fill(service: Service, folder: DataFolder, day: dt.date | None) -> None:
     samples = service_sample_data(module, dt.date.fromisoformat(state.day))
     written = load(service.parts.store, samples, "Loading sample data", sys.stderr)
     folder.set_sample_state(*name, SampleState(state.day, complete=True))
-    what = "records and events" if service.parts.schema.projections else "records"
+    what = "records and events" if service.parts.schema.read_models else "records"
     say(f"{written:,} sample {what} loaded")
 
 

@@ -53,7 +53,7 @@ class RebuildReport:
     written records had other numbers and were `corrected`; how many records were `refused`, since they can't be read or
     `project` failed (they add what they added before), at most 20 of them in `examples`."""
 
-    projection: str
+    read_model: str
     phase: str = BEGIN
     read: int = 0
     counted: int = 0
@@ -69,28 +69,28 @@ class Rebuild:
     def __init__(
         self,
         parts: StoreParts,
-        projection: ReadModel,
+        read_model: ReadModel,
         *,
         rate: float = 0,
         page: int = PAGE,
         workers: int = WORKERS,
     ) -> None:
-        if not projection.records:
+        if not read_model.records:
             raise InputError(
                 "only a read model of records can be rebuilt, since events are not kept",
-                where=projection.name,
+                where=read_model.name,
                 fix="send its events again",
             )
         self._parts = parts
-        self._projection = projection
+        self._read_model = read_model
         self._page = page
         self._workers = workers
         self._pace = Pace(rate, parts.waiting)
         self._feed = RecordFeed(parts)
-        self._progress = Progress(parts, f"rebuild#{projection.name}")
+        self._progress = Progress(parts, f"rebuild#{read_model.name}")
         self._asking = Asking(parts.table, parts.waiting)
         self._name = ""
-        self.report = RebuildReport(projection.name)
+        self.report = RebuildReport(read_model.name)
 
     def run(
         self,
@@ -101,7 +101,7 @@ class Rebuild:
         Raises Conflict when another process does the same."""
         saved = self._progress.read() or {}
         self._name = str(saved.get("rebuild") or self._parts.context.new_revision())
-        self.report = _decoded(self._projection.name, saved)
+        self.report = _decoded(self._read_model.name, saved)
         for phase, number in self._stages(saved):
             if not self._stage(phase, number, saved, follow, stop):
                 return self.report
@@ -114,7 +114,7 @@ class Rebuild:
 
     def _stages(self, saved: Mapping[str, Any]) -> list[tuple[str, int]]:
         """What is left to do: phases, and the entity of each."""
-        written = range(len(self._projection.writes))
+        written = range(len(self._read_model.writes))
         stages = [*((BEGIN, each) for each in written), (COUNT, 0), *((FINISH, each) for each in written)]
         at = (saved.get("phase"), saved.get("entity"))
         return stages[stages.index(at) :] if at in stages else stages
@@ -129,7 +129,7 @@ class Rebuild:
     ) -> bool:
         """Do one stage. False where it was stopped."""
         self.report = replace(self.report, phase=phase)
-        entity = self._parts.schema[self._projection.writes[number]]
+        entity = self._parts.schema[self._read_model.writes[number]]
         while True:
             began = self._map(entity, phase)
             walk = self._walk(entity, phase, saved if saved.get("map") == began else {})
@@ -196,7 +196,7 @@ class Rebuild:
             identity = entity.identify(entity.identity_in(item)) if entity.identity else {}
             plan = self._parts.writer.run(make(entity, identity, rebuild=self._name))
             wrong = isinstance(plan, CorrectedPlan) and plan.corrected
-            return RebuildReport(self._projection.name, corrected=int(wrong))
+            return RebuildReport(self._read_model.name, corrected=int(wrong))
 
         return self._of_page(entity, len(items), own, mark)
 
@@ -209,12 +209,12 @@ class Rebuild:
                 same = found.get((named.entity.token, repr(named.identity)))
                 if same is None or named.is_record:
                     found[named.entity.token, repr(named.identity)] = named
-        entity = self._parts.schema[self._projection.records[0]]
+        entity = self._parts.schema[self._read_model.records[0]]
 
         def count(named: _Named) -> RebuildReport:
-            if self._feed.count(self._projection, named.entity, named.identity, rebuild=self._name) == "unreadable":
+            if self._feed.count(self._read_model, named.entity, named.identity, rebuild=self._name) == "unreadable":
                 raise _Unreadable
-            return RebuildReport(self._projection.name, counted=int(named.is_record))
+            return RebuildReport(self._read_model.name, counted=int(named.is_record))
 
         return self._of_page(entity, len(items), list(found.values()), count)
 
@@ -224,9 +224,9 @@ class Rebuild:
         head = str(item[schema.hash_key]).partition(schema.key_format.shard_delimiter)[0]
         token, _, name = head.partition(".")
         entity = schema.entities.get(token)
-        if entity is None or self._projection not in fed_by(schema, entity):
+        if entity is None or self._read_model not in fed_by(schema, entity):
             return None
-        if name not in ("", KIND + self._projection.name):
+        if name not in ("", KIND + self._read_model.name):
             return None
         try:
             if not entity.identity:
@@ -241,7 +241,7 @@ class Rebuild:
         self, entity: EntityType[Any], read: int, given: Sequence[Any], work: Callable[[Any], RebuildReport]
     ) -> RebuildReport:
         """The work for some things at once, and then one after the other for those that met each other."""
-        name = self._projection.name
+        name = self._read_model.name
 
         def tried(each: Any) -> RebuildReport | None:
             try:

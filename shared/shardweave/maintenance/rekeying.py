@@ -275,7 +275,7 @@ class Rekey:
 
     def _check_possible(self) -> None:
         entity = self._entity
-        written = {model for each in self._parts.schema.projections.values() for model in each.writes}
+        written = {model for each in self._parts.schema.read_models.values() for model in each.writes}
         reasons = (
             (
                 "it has numbered properties",

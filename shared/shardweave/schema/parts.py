@@ -25,7 +25,7 @@ class SchemaParts:
 
     models: tuple[type[Entity], ...]
     indexes: tuple[Index, ...]
-    projections: tuple[ReadModel, ...]
+    read_models: tuple[ReadModel, ...]
     key_format: KeyFormat
     hash_key: str
     range_key: str
@@ -36,7 +36,7 @@ class SchemaParts:
 def schema_parts(
     entities: Any,
     indexes: Any,
-    projections: Any,
+    read_models: Any,
     key_format: Any,
     hash_key: Any,
     range_key: Any,
@@ -58,7 +58,7 @@ def schema_parts(
     return SchemaParts(
         models=tuple(models),
         indexes=tuple(_indexes(indexes, faults)),
-        projections=tuple(_projections(projections, faults)),
+        read_models=tuple(_read_models(read_models, faults)),
         key_format=key_format,
         hash_key=names[0],
         range_key=names[1],
@@ -138,18 +138,18 @@ def _collections(given: Any, faults: list[Fault]) -> Iterable[Collection[Any]]:
             yield each
 
 
-def _projections(given: Any, faults: list[Fault]) -> Iterable[ReadModel]:
-    for where, each in _listed("projections", given, "projections", faults):
+def _read_models(given: Any, faults: list[Fault]) -> Iterable[ReadModel]:
+    for where, each in _listed("read_models", given, "read models", faults):
         if not isinstance(each, ReadModel):
-            faults.append(kind_fault(where, each, "a projection", "give ReadModel(...)"))
+            faults.append(kind_fault(where, each, "a read model", "give ReadModel(...)"))
             continue
-        wrong = _projection_faults(where, each)
+        wrong = _read_model_faults(where, each)
         faults += wrong
         if not wrong:
             yield each
 
 
-def _projection_faults(where: str, given: Any) -> list[Fault]:
+def _read_model_faults(where: str, given: Any) -> list[Fault]:
     faults: list[Fault] = []
     if not isinstance(given.name, str):
         faults.append(kind_fault(f"{where}: name", given.name, "a text", "give one"))

@@ -1,4 +1,4 @@
-"""Read models: the declaration of events and projections.
+"""Read models: the declaration of events, and of what they change.
 
     class OrderPlaced(Event):
         type: Literal["OrderPlaced"] = "OrderPlaced"
@@ -138,7 +138,7 @@ def no_actions(given: Any) -> Sequence[Action]:
 class ReadModel:
     """The declaration of a read model. `events` are the kinds of events that it accepts, or `records` the entities from
     whose records its numbers are summed; `writes` are the entities that its actions write, each of which no other
-    projection writes; `project` is pure."""
+    read model writes; `project` is pure."""
 
     name: str
     events: tuple[type[Event], ...] = ()

@@ -29,7 +29,7 @@ E = TypeVar("E", bound=Entity)
 class Schema:
     """All entities and indexes of one table.
 
-    `hash_key` and `range_key` are the stored names of the table's keys; `projections` are the read models, which write
+    `hash_key` and `range_key` are the stored names of the table's keys; `read_models` are the read models, which write
     the entities from events; `collections` are those of several entities, which have routes over HTTP. Raises
     SchemaError.
     """
@@ -42,16 +42,16 @@ class Schema:
         key_format: KeyFormat = ORDERED,
         hash_key: str = "hashKey",
         range_key: str = "rangeKey",
-        projections: Sequence[ReadModel] = (),
+        read_models: Sequence[ReadModel] = (),
         collections: Sequence[Collection[Any]] = (),
     ) -> None:
-        parts = schema_parts(entities, indexes, projections, key_format, hash_key, range_key, collections)
+        parts = schema_parts(entities, indexes, read_models, key_format, hash_key, range_key, collections)
         self.models = parts.models
         self.indexes = parts.indexes
         self.key_format = parts.key_format
         self.hash_key = parts.hash_key
         self.range_key = parts.range_key
-        self.projection_list = parts.projections
+        self.read_model_list = parts.read_models
         self.collections = parts.collections
         faults = [*parts.faults, *schema_faults(parts)]
         if faults:
@@ -59,7 +59,7 @@ class Schema:
         self.layout = table_layout(parts)
         self._hiding: dict[tuple[frozenset[str], str | None], Schema] = {}
         self._register(entity_type(parts, self.layout, model) for model in parts.models)
-        self.projections: Mapping[str, ReadModel] = MappingProxyType({each.name: each for each in self.projection_list})
+        self.read_models: Mapping[str, ReadModel] = MappingProxyType({each.name: each for each in self.read_model_list})
 
     def _register(self, entities: Iterable[EntityType[Any]]) -> None:
         self.entities: Mapping[str, EntityType[Any]] = MappingProxyType({each.token: each for each in entities})
@@ -104,14 +104,14 @@ class Schema:
                 f"there is no collection {name!r}", where="path", fix=f"use one of {', '.join(self._by_collection)}"
             ) from None
 
-    def projection(self, name: str) -> ReadModel:
-        """A projection by name. Raises UnknownName that lists them."""
+    def read_model(self, name: str) -> ReadModel:
+        """A read model by name. Raises UnknownName that lists them."""
         try:
-            return self.projections[name]
+            return self.read_models[name]
         except KeyError:
-            known = ", ".join(self.projections) or "(the schema has none)"
+            known = ", ".join(self.read_models) or "(the schema has none)"
             fix = f"use one of {known}"
-            raise UnknownName(f"there is no projection {name!r}", where="projection", fix=fix) from None
+            raise UnknownName(f"there is no read model {name!r}", where="read model", fix=fix) from None
 
     def entity_of_key(self, hash_key: str) -> EntityType[Any] | None:
         """The entity whose token starts a hash key, or None."""

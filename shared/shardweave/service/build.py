@@ -236,7 +236,7 @@ def operations_of(
         CollectionRoute(each, parts.schema, parts.queries, parts.external_keys, parts.access)
         for each in parts.schema.collections
     ]
-    events = [Events(each, parts.store, operators) for each in parts.schema.projections.values() if each.events]
+    events = [Events(each, parts.store, operators) for each in parts.schema.read_models.values() if each.events]
     found = (
         *(each for collection in collections for each in collection.operations()),
         *(each.operation() for each in several),
@@ -390,7 +390,7 @@ def change_handler(variables: Mapping[str, str]) -> ChangeHandler:
 
 def feeding(handler: ChangeHandler, store: Store) -> ChangeHandler:
     """A handler of changes that also feeds the read models of records, where the schema has any."""
-    if not any(each.records for each in store.schema.projection_list):
+    if not any(each.records for each in store.schema.read_model_list):
         return handler
     from ..reshard.change_handler import FeedingHandler
 

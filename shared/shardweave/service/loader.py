@@ -1,7 +1,7 @@
 """Services as modules: one has `schema(key_format)`, `operations(parts)` if it has routes of its own, a value `graphql`
 (`GraphQL()`) if it is to answer GraphQL, `rekey` (a mapping, see `schema.old_mapping`) while a table is brought in, and
 `sample_data(day)` if the local server is to begin with records: an iterable of records, and of events that its
-projections take, which looks back from a day and is the same each time.
+read models take, which looks back from a day and is the same each time.
 
 Importing a module runs its lines, and calling its functions runs a user's code: whatever is wrong with either is a
 ConfigurationError that names the module, the line and what was raised, never a traceback.
@@ -145,7 +145,7 @@ def service_sample_data(module: ModuleType, day: dt.date) -> list[Entity | Event
             raise ConfigurationError(
                 f"sample_data(day) gives a {type(each).__name__}",
                 where=_place(name),
-                fix="give records of the schema's entities, and events that its projections take",
+                fix="give records of the schema's entities, and events that its read models take",
             )
     return found
 

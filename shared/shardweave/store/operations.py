@@ -203,10 +203,10 @@ class Reset:
 
 @dataclass(frozen=True)
 class Apply:
-    """Apply an event to a projection, together with the other operations. If it was applied before, only those are
+    """Apply an event to a read model, together with the other operations. If it was applied before, only those are
     carried out."""
 
-    projection: str
+    read_model: str
     event: Event
 
 

@@ -412,11 +412,11 @@ class Store:
 
     # -- events
 
-    def apply(self, projection: str, event: Event) -> Applied:
-        """Apply an event to a projection of the schema, once, in one transaction, and in order per record (see
+    def apply(self, read_model: str, event: Event) -> Applied:
+        """Apply an event to a read model of the schema, once, in one transaction, and in order per record (see
         `read_models`). Raises UnknownName, InputErrors, IdempotencyMismatch if another event has its id, and
         AlreadyExists if another record has a unique value."""
-        return self._writing.projector.apply(self.schema.projection(projection), event)
+        return self._writing.projector.apply(self.schema.read_model(read_model), event)
 
     # -- parts
 

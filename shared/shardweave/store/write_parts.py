@@ -82,7 +82,7 @@ class WriteParts:
     def write(self, operation: Operation) -> Written:
         """Carry out one operation."""
         if isinstance(operation, Apply):
-            self.projector.apply(self._schema.projection(operation.projection), operation.event)
+            self.projector.apply(self._schema.read_model(operation.read_model), operation.event)
             return Written(None, created=False)
         return written_by(self._alone(operation))
 

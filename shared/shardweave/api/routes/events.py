@@ -1,6 +1,6 @@
 """Events over HTTP: one route for each read model of the schema.
 
-    POST  /v1/_events/{projection}    an event; 200 if it has been applied, now or before
+    POST  /v1/_events/{read_model}    an event; 200 if it has been applied, now or before
 
 An event is one JSON object with its `type`, `eventId` and `position`, validated completely. Its values are read by the
 rules of `json_types`, like those of records. A queue that delivers it until it gets a 200 or a 400 loses none: after
@@ -43,20 +43,20 @@ class Events:
     """The route of one read model on a store. Events are not subject to access rules of records, so only `senders` may
     send them."""
 
-    def __init__(self, projection: ReadModel, store: Store, senders: Operators = ALL_OPERATORS) -> None:
+    def __init__(self, read_model: ReadModel, store: Store, senders: Operators = ALL_OPERATORS) -> None:
         self._senders = senders
-        self._projection = projection
+        self._read_model = read_model
         self._store = store
-        self._kinds = {name: kind for kind in projection.events for name in event_types(kind)}
+        self._kinds = {name: kind for kind in read_model.events for name in event_types(kind)}
 
     def apply(self, call: Call) -> Response:
         if not self._senders.include(call.caller):
             raise refusal(call.caller, "only operators send events", "operators")
-        applied = self._store.apply(self._projection.name, self._event(call))
+        applied = self._store.apply(self._read_model.name, self._event(call))
         return Response.json(200, json_bytes({"eventId": applied.event_id, "repeated": applied.repeated}))
 
     def operation(self) -> Operation:
-        name = self._projection.name
+        name = self._read_model.name
         return Operation(
             "POST",
             f"{EVENTS}/{name}",
@@ -86,11 +86,11 @@ class Events:
 
     def _body(self) -> type[BaseModel]:
         """The form of every event that the read model takes."""
-        kinds = self._projection.events
+        kinds = self._read_model.events
         if len(kinds) == 1:
             return kinds[0]
         union: Any = Annotated[reduce(or_, kinds), Field(discriminator="type")]
-        name = f"{self._projection.name[:1].upper()}{self._projection.name[1:]}Event"
+        name = f"{self._read_model.name[:1].upper()}{self._read_model.name[1:]}Event"
         return create_model(name, __base__=RootModel[union], __doc__="An event, of one of several kinds.")
 
 

@@ -1,6 +1,6 @@
-"""Checks of projections. Generators of faults, as in `all_faults`.
+"""Checks of read models. Generators of faults, as in `all_faults`.
 
-The identity alone must determine the key of an entity that a projection writes, and its records must not depend on the
+The identity alone must determine the key of an entity that a read model writes, and its records must not depend on the
 time at which events arrive. So its shard must not depend on other properties, and it must have no sequence, no enforced
 relation and no creation time set by the store.
 """
@@ -24,15 +24,15 @@ from .summed_records import source_faults
 
 
 def read_model_faults(parts: SchemaParts) -> Iterator[Fault]:
-    """Every fault of a schema's projections."""
-    names = Counter(each.name for each in parts.projections)
+    """Every fault of a schema's read models."""
+    names = Counter(each.name for each in parts.read_models)
     writers: dict[type[Entity], str] = {}
-    for each in parts.projections:
-        where = f"projection {each.name}"
+    for each in parts.read_models:
+        where = f"read model {each.name}"
         if not is_name(parts, each.name):
             yield Fault(where, f"{each.name!r} is not a valid name", "use a letter, then letters and digits")
         if names[each.name] > 1:
-            yield Fault(where, f"{names[each.name]} projections have this name", "give each its own")
+            yield Fault(where, f"{names[each.name]} read models have this name", "give each its own")
         if each.remember_days < 1:
             yield Fault(where, "it remembers events for less than a day", "give remember_days=1 or more")
         if each.records:
@@ -43,17 +43,17 @@ def read_model_faults(parts: SchemaParts) -> Iterator[Fault]:
                 yield Fault(where, f"{model.__name__} is not in the schema", "add it to Schema(entities=[...])")
             elif writers.setdefault(model, each.name) != each.name:
                 message = f"{model.__name__} is written by {writers[model]} too, whose positions say nothing here"
-                yield Fault(where, message, "let one projection write it")
+                yield Fault(where, message, "let one read model write it")
             else:
                 yield from _entity_faults(parts, where, model)
 
 
-def _event_faults(where: str, projection: ReadModel) -> Iterator[Fault]:
-    if not (projection.events or projection.records) or not projection.writes:
+def _event_faults(where: str, read_model: ReadModel) -> Iterator[Fault]:
+    if not (read_model.events or read_model.records) or not read_model.writes:
         fix = "give events=(...) or records=(...), and writes=(...)"
         yield Fault(where, "it is fed by no events and no records, or writes nothing", fix)
     types: list[str] = []
-    for kind in projection.events:
+    for kind in read_model.events:
         if not issubclass(kind, Event) or not event_types(kind):
             fix = f'write type: Literal["{kind.__name__}"] = "{kind.__name__}"'
             yield Fault(where, f"{kind.__name__} does not say what its type is called", fix)

@@ -19,21 +19,21 @@ from ..property_options import Role
 from ..read_models import ReadModel, sums_in
 
 
-def source_faults(parts: SchemaParts, where: str, projection: ReadModel) -> Iterator[Fault]:
+def source_faults(parts: SchemaParts, where: str, read_model: ReadModel) -> Iterator[Fault]:
     """Every fault of the entities that feed a read model, and of those that it writes from them."""
-    if projection.events:
+    if read_model.events:
         fix = "declare two, each with entities of its own to write"
         yield Fault(where, "it takes both events and records", fix)
-    written = {model: each.name for each in parts.projections for model in each.writes}
-    for model in dict.fromkeys(projection.records):
+    written = {model: each.name for each in parts.read_models for model in each.writes}
+    for model in dict.fromkeys(read_model.records):
         if model not in parts.models:
             yield Fault(where, f"{model.__name__} is not in the schema", "add it to Schema(entities=[...])")
         elif model in written:
             message = f"{model.__name__}, which feeds it, is itself written by {written[model]}"
             yield Fault(where, message, "feed it from the records or events that feed that one")
-    if len(set(projection.records)) < len(projection.records):
+    if len(set(read_model.records)) < len(read_model.records):
         yield Fault(where, "records names an entity twice", "name each once")
-    for model in dict.fromkeys(projection.writes):
+    for model in dict.fromkeys(read_model.writes):
         if model in parts.models:
             yield from _target_faults(where, model)
 

@@ -90,12 +90,12 @@ class AppliedEvents:
             if not isinstance(each, Apply):
                 continue
             try:
-                projection = self.schema.projection(each.projection)
-                event = _Event(self.projector, projection, each)
+                read_model = self.schema.read_model(each.read_model)
+                event = _Event(self.projector, read_model, each)
                 event.steps()
             except ShardweaveError as error:
                 raise name_operation(error, position) from error.__cause__
-            earlier = first.setdefault((projection.name, each.event.event_id), position)
+            earlier = first.setdefault((read_model.name, each.event.event_id), position)
             if earlier != position:
                 message = f"operations[{earlier}] applies the same event"
                 raise InputError(message, where=f"operations[{position}]", fix="give each event once")
@@ -135,18 +135,18 @@ class _Event:
     """One event that is to be applied."""
 
     projector: Projector
-    projection: ReadModel
+    read_model: ReadModel
     given: Apply
 
     @property
     def key(self) -> IdempotencyKey:
-        return key_of_event(self.projection, self.given.event)
+        return key_of_event(self.read_model, self.given.event)
 
     def steps(self) -> Sequence[WriteStep]:
-        return self.projector.steps(self.projection, self.given.event)
+        return self.projector.steps(self.read_model, self.given.event)
 
     def is_applied(self) -> bool:
-        return self.projector.is_applied(self.projection, self.given.event)
+        return self.projector.is_applied(self.read_model, self.given.event)
 
 
 def _by_operation(

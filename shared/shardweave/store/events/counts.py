@@ -152,9 +152,9 @@ def is_counted(part: Part, amounts: Mapping[str, Number], rebuild: str = "") -> 
 # -- what is remembered of a record -----------------------------------------------------------------------------------
 
 
-def memory_key(entity: EntityType[Any], projection: str, identity: Item) -> dict[str, Value]:
+def memory_key(entity: EntityType[Any], read_model: str, identity: Item) -> dict[str, Value]:
     """The key of the item that remembers what a record adds. Raises KeyTooLong."""
-    return internal_key(entity, KIND + projection, owner_text(entity, identity) or entity.token)
+    return internal_key(entity, KIND + read_model, owner_text(entity, identity) or entity.token)
 
 
 def memory_item(key: Item, parts: Iterable[Part], of: str | None, rev: str, expiry: Mapping[str, int]) -> Item:

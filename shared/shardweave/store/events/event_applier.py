@@ -3,7 +3,7 @@
 If a record can't be shown (it was deleted, or required properties have not arrived yet), the properties from events are
 kept in its remnant (`pending_records`) until it can.
 
-The marker is an idempotency key (`idempotency`) whose scope is the projection. If two processes apply the same event,
+The marker is an idempotency key (`idempotency`) whose scope is the read model. If two processes apply the same event,
 or events of the same record, at the same time, a condition refuses one of them, which reads again.
 
 Costs: a read of the marker, one of the records together, and a transaction with an action for each record and one for
@@ -140,10 +140,10 @@ class Projector:
     writer: Writer
     idempotency: Idempotency
 
-    def apply(self, projection: ReadModel, event: Event) -> Applied:
+    def apply(self, read_model: ReadModel, event: Event) -> Applied:
         """Apply an event, unless it was applied before. Raises InputErrors, IdempotencyMismatch if another event has
         its id, and AlreadyExists for a value that another record has."""
-        steps, once = self.steps(projection, event), key_of_event(projection, event)
+        steps, once = self.steps(read_model, event), key_of_event(read_model, event)
 
         def write(keeping: Keeping) -> object:
             return self.writer.transact_keeping(steps, keeping)
@@ -156,23 +156,23 @@ class Projector:
             raise StillInProgress("the event is being applied", where=EVENT_ID, fix="deliver it again later") from None
         return Applied(event.event_id, kept.repeated)
 
-    def steps(self, projection: ReadModel, event: Event) -> list[ProjectStep]:
+    def steps(self, read_model: ReadModel, event: Event) -> list[ProjectStep]:
         """The steps of an event. Raises InputErrors."""
-        return [self._step(projection, event, action) for action in projected(projection, event)]
+        return [self._step(read_model, event, action) for action in projected(read_model, event)]
 
-    def is_applied(self, projection: ReadModel, event: Event) -> bool:
+    def is_applied(self, read_model: ReadModel, event: Event) -> bool:
         """Whether an event was applied. Raises IdempotencyMismatch if another event has its id."""
         try:
-            return self.idempotency.is_taken(key_of_event(projection, event))
+            return self.idempotency.is_taken(key_of_event(read_model, event))
         except IdempotencyMismatch:
             raise _another_event() from None
 
-    def _step(self, projection: ReadModel, event: Event, action: Action) -> ProjectStep:
+    def _step(self, read_model: ReadModel, event: Event, action: Action) -> ProjectStep:
         model = type(action.record) if isinstance(action, Set) else action.model
-        if model not in projection.writes:
+        if model not in read_model.writes:
             raise InputError(
-                f"the projection does not declare that it writes {model.__name__}",
-                where=projection.name,
+                f"the read model does not declare that it writes {model.__name__}",
+                where=read_model.name,
                 fix="add it to writes=(...)",
             )
         entity: EntityType[Any] = self.schema[model]
@@ -186,13 +186,13 @@ class Projector:
         return ProjectStep(entity, identity, change, (event.position, event.event_id))
 
 
-def key_of_event(projection: ReadModel, event: Event) -> IdempotencyKey:
+def key_of_event(read_model: ReadModel, event: Event) -> IdempotencyKey:
     """The idempotency key of an event: its marker."""
     return IdempotencyKey(
         key=event.event_id,
-        scope=f"projection/{projection.name}",
+        scope=f"projection/{read_model.name}",
         fingerprint=event.model_dump_json(by_alias=True).encode(),
-        seconds=projection.remember_seconds,
+        seconds=read_model.remember_seconds,
     )
 
 
@@ -204,23 +204,23 @@ def _another_event() -> IdempotencyMismatch:
     )
 
 
-def projected(projection: ReadModel, event: Event) -> Sequence[Action]:
+def projected(read_model: ReadModel, event: Event) -> Sequence[Action]:
     """The actions of an event. Raises InputError, and ValidationFailed for an invalid record."""
-    if projection.records:
+    if read_model.records:
         raise InputError(
-            "the projection is fed by records, and takes no events", where=projection.name, fix="write them"
+            "the read model is fed by records, and takes no events", where=read_model.name, fix="write them"
         )
-    if not isinstance(event, projection.events):
-        names = ", ".join(kind.__name__ for kind in projection.events)
-        raise InputError("the projection does not take such events", where=projection.name, fix=f"give one of {names}")
+    if not isinstance(event, read_model.events):
+        names = ", ".join(kind.__name__ for kind in read_model.events)
+        raise InputError("the read model does not take such events", where=read_model.name, fix=f"give one of {names}")
     try:
-        actions = projection.project(event)
+        actions = read_model.project(event)
     except ValidationError as error:
-        raise ValidationFailed(field_faults(error), where=projection.name) from None
+        raise ValidationFailed(field_faults(error), where=read_model.name) from None
     if len(actions) > MAX_ACTIONS:
         raise InputError(
             f"the event means {len(actions)} actions, {MAX_ACTIONS} are possible",
-            where=projection.name,
+            where=read_model.name,
             fix="write fewer records for each event",
         )
     return actions

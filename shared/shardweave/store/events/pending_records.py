@@ -13,7 +13,7 @@ There is either a record or a remnant, never both: a write of one removes the ot
 conditions of both. A record that is created manually is complete: it takes over the marks of the remnant, so that older
 events have no effect, but not its values. From then on the marks are in the record, and are deleted with it.
 
-Costs: one more action when a record of an entity that a projection writes is created, and another round if a remnant
+Costs: one more action when a record of an entity that a read model writes is created, and another round if a remnant
 exists; nothing when a record is replaced or deleted.
 
 Pure.
@@ -121,11 +121,11 @@ def taken_over(entity: EntityType[Any], identity: Item, remnant: Item | None) ->
 
 
 def remnants_of(schema: Schema) -> Mapping[str, Remnants]:
-    """The settings of remnants for each entity that a projection of events writes, by token."""
+    """The settings of remnants for each entity that a read model of events writes, by token."""
     ttl = schema.layout.ttl_attribute or ""
     return {
-        schema[model].token: Remnants(ttl, projection.remember_seconds)
-        for projection in schema.projection_list
-        if projection.events
-        for model in projection.writes
+        schema[model].token: Remnants(ttl, read_model.remember_seconds)
+        for read_model in schema.read_model_list
+        if read_model.events
+        for model in read_model.writes
     }

@@ -76,17 +76,17 @@ class RecordFeed:
         entity = schema.entity_of_key(str(change.key[schema.hash_key]))
         if entity is None or image is None or is_only_marked(change):
             return
-        projections = fed_by(schema, entity)
-        identity = _identity(entity, {**image, **change.key}) if projections else None
+        read_models = fed_by(schema, entity)
+        identity = _identity(entity, {**image, **change.key}) if read_models else None
         if identity is None:
             return
         rev = None if change.new is None else change.new.get(REVISION)
-        for each in projections:
+        for each in read_models:
             self.count(each, entity, identity, rev=rev if isinstance(rev, str) else None)
 
     def count(
         self,
-        projection: ReadModel,
+        read_model: ReadModel,
         entity: EntityType[Any],
         identity: Item,
         *,
@@ -96,7 +96,7 @@ class RecordFeed:
         """Bring what a record adds to its present state. `rev` is a revision that it had at some time: if that is
         counted, nothing is read. `rebuild` also counts what has not changed, and of a record that fails what it added
         before. Raises as `handle` does."""
-        key = memory_key(entity, projection.name, identity)
+        key = memory_key(entity, read_model.name, identity)
         outcome: Outcome = "same"
         pauses = self.parts.waiting.pauses(CONTENDED)
         while True:
@@ -107,7 +107,7 @@ class RecordFeed:
             (seen,) = self.parts.reader.find_now([(entity, identity)])
             failed: ShardweaveError | None = None
             try:
-                amounts = self._amounts(projection, entity, seen)
+                amounts = self._amounts(read_model, entity, seen)
             except (InputError, RecordUnreadable) as error:
                 if not rebuild:
                     if isinstance(error, RecordUnreadable):
@@ -127,18 +127,18 @@ class RecordFeed:
             except TakenMeanwhile:
                 if not pauses.pause():
                     raise StillInProgress(
-                        f"the {entity.token} kept being counted by others", where=projection.name, fix="try again later"
+                        f"the {entity.token} kept being counted by others", where=read_model.name, fix="try again later"
                     ) from None
 
     # -- parts
 
-    def _amounts(self, projection: ReadModel, entity: EntityType[Any], seen: ReadResult) -> Amounts:
+    def _amounts(self, read_model: ReadModel, entity: EntityType[Any], seen: ReadResult) -> Amounts:
         """What the record that was read adds. Raises RecordUnreadable, InputError."""
         if seen.unreadable is not None:
             raise RecordUnreadable(seen.unreadable)
         if seen.found is None:
             return {}
-        return amounts_of(self.parts.schema, projection, entity.load(seen.found.item))
+        return amounts_of(self.parts.schema, read_model, entity.load(seen.found.item))
 
     def _steps(self, before: Mapping[Target, Part], amounts: Amounts, rebuild: str) -> list[CountStep]:
         steps = []
@@ -190,7 +190,7 @@ class RecordFeed:
 
 def fed_by(schema: Schema, entity: EntityType[Any]) -> list[ReadModel]:
     """The read models that an entity's records feed."""
-    return [each for each in schema.projection_list if entity.model in each.records]
+    return [each for each in schema.read_model_list if entity.model in each.records]
 
 
 def is_only_marked(change: StreamRecord) -> bool:
@@ -223,46 +223,46 @@ def target_of(entity: EntityType[Any], identity: Item) -> Target:
     return entity.token, owner_text(entity, identity)
 
 
-def amounts_of(schema: Schema, projection: ReadModel, record: Entity) -> Amounts:
+def amounts_of(schema: Schema, read_model: ReadModel, record: Entity) -> Amounts:
     """What a record adds by its state. Raises InputError, which names the read model."""
     found: dict[Target, tuple[Item, dict[str, Number]]] = {}
-    for entity, identity, added in _told(schema, projection, record):
+    for entity, identity, added in _told(schema, read_model, record):
         _, numbers = found.setdefault(target_of(entity, identity), (identity, {}))
         for name, amount in added.items():
             numbers[name] = numbers.get(name, 0) + amount
     if len(found) > MAX_TARGETS:
         raise LimitExceeded(
             f"a {type(record).__name__} adds to {len(found)} records, {MAX_TARGETS} are possible",
-            where=projection.name,
+            where=read_model.name,
             fix="add to fewer, or count in records of more parts",
         )
     return found
 
 
 def _told(
-    schema: Schema, projection: ReadModel, record: Entity
+    schema: Schema, read_model: ReadModel, record: Entity
 ) -> list[tuple[EntityType[Any], Item, Mapping[str, Number]]]:
     try:
-        return [_action(schema, projection, each) for each in projection.project(record) or ()]
+        return [_action(schema, read_model, each) for each in read_model.project(record) or ()]
     except ValidationError as error:
-        raise ValidationFailed(field_faults(error), where=projection.name) from None
+        raise ValidationFailed(field_faults(error), where=read_model.name) from None
     except ShardweaveError as error:
-        error.where = f"{projection.name}: {error.where}" if error.where else projection.name
+        error.where = f"{read_model.name}: {error.where}" if error.where else read_model.name
         raise
     except Exception as error:
         message = f"project ended with {type(error).__name__} for a {type(record).__name__}"
         raise InputError(
-            message, where=projection.name, fix="correct the function; the record is tried again"
+            message, where=read_model.name, fix="correct the function; the record is tried again"
         ) from error
 
 
-def _action(schema: Schema, projection: ReadModel, action: Any) -> tuple[EntityType[Any], Item, Mapping[str, Number]]:
+def _action(schema: Schema, read_model: ReadModel, action: Any) -> tuple[EntityType[Any], Item, Mapping[str, Number]]:
     if not isinstance(action, Update) or action.changes:
         raise InputError(
             "a read model of records can only add to numbers", fix="give UpdateRecord(Model, key, add={...})"
         )
-    if action.model not in projection.writes:
-        message = f"the projection does not declare that it writes {action.model.__name__}"
+    if action.model not in read_model.writes:
+        message = f"the read model does not declare that it writes {action.model.__name__}"
         raise InputError(message, fix="add it to writes=(...)")
     entity: EntityType[Any] = schema[action.model]
     identity, numbers = entity.identify(action.key if entity.identity else {}), sums_of(entity)

@@ -101,7 +101,7 @@ class StepMaker:
     def _resetting(self, entity: EntityType[Any], identity: Item, operation: Reset) -> WriteStep:
         from ..events.sum_steps import reset_step
 
-        written = any(entity.model in each.writes for each in self._schema.projection_list)
+        written = any(entity.model in each.writes for each in self._schema.read_model_list)
         return reset_step(entity, identity, operation.names, operation.rev, written=written, **_asker(operation))
 
     @staticmethod

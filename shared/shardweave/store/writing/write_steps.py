@@ -89,7 +89,7 @@ class WritePlan:
 @dataclass(frozen=True)
 class Context:
     """The context of planning: new revisions, the names of all generated attributes, all entities, and the remnants of
-    entities that projections write, by token."""
+    entities that read models write, by token."""
 
     new_revision: Callable[[], str]
     generated_names: frozenset[str]
