@@ -1,9 +1,9 @@
 """The big project of the sample data with very many issues, written the short way: their items in batches, as a backup
 is put back, in place of a transaction for every few records. Several processes share the work.
 
-The items are those that the store would write, made by the library's own functions: an issue, marked as counted, and
-the record of its number. The project's counter and its sequence follow in the end. `test_big_project` compares both
-ways, item by item.
+The items are those that the store would write, made by the library's own functions: an issue, marked as counted, the
+record of its number, and the entries of its custom fields. The project's counter and its sequence follow in the end.
+`test_big_project` compares both ways, item by item.
 
 The table's clock is days behind meanwhile: the changes of loading count as old, so that the server, whose clock is
 right, drops them in place of reading each.
@@ -72,14 +72,14 @@ def opened(folder: Path) -> tuple[Schema, EmbeddedTable]:
 def items_of(declared: Schema, issues: Iterator[Issue]) -> Iterator[Item]:
     """What the store writes for each issue."""
     entity = declared[Issue]
-    (numbers,) = entity.lookups.values()
     for issue in issues:
         properties = entity.prepared(entity.dump(issue), None)
         revised = {**properties, "updated": properties["created"], "rev": new_revision()}
         item = {COUNTED: ["project"], **entity.complete(revised)}
         yield item
-        for key in lookup_keys(entity, numbers, item):
-            yield lookup_record(entity, key, item, str(item["rev"]))
+        for lookup in entity.lookups.values():
+            for key in lookup_keys(entity, lookup, item):
+                yield lookup_record(entity, key, item, str(item["rev"]))
 
 
 if __name__ == "__main__":
