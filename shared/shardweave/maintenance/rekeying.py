@@ -4,8 +4,8 @@ get their own keys while they are used.
     start     the state is FOLLOW: programs write the old items, and each `run` brings the records after them
     switch    DUAL: Database reads and writes the records; each write is repeated on the old item in one transaction
     back      FOLLOW again: nothing is lost, since the old items are as the records are
-    finish    FINISH: Database still writes both, and the old items only follow; when every process knows it, `run` brings
-              in what the last programs wrote before they ended, and goes on to PURGE: Database writes the records
+    finish    FINISH: Database still writes both, and the old items only follow; when every process knows it, `run`
+              brings in what other programs wrote before they ended, and goes on to PURGE: Database writes the records
               alone; when every process knows that, `run` deletes the old items
     abort     UNDO: `run` deletes the records; the old items stay as they are
 
