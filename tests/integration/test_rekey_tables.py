@@ -58,6 +58,8 @@ def test_the_whole_way_with_both_programs_writing(open_table: OpenTable) -> None
     made.rekey().finish()
     pass_time(made)
     made.store.update(Member, "m6", {"points": 7})
+    assert made.run().state == "purge"
+    pass_time(made)
     assert made.run().state == ""
     assert made.old_items() == []
     assert len(made.records()) == RECORDS

@@ -25,7 +25,7 @@ from shardweave.maintenance.record_lines import RecordLine, SequenceLine, genera
 from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
-from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script
+from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script, SimulatedTable
 from shardweave.table.values import from_attribute_values, to_attribute_values
 from tests.unit.cli_world import shardweave
 from tests.unit.doctor_world import Clinic
@@ -174,6 +174,21 @@ def test_an_import_that_dies_is_repeated_and_ends_the_same(crash: int, tmp_path:
     bring(other, lines_of(tmp_path))
     assert records(other) == records(world)
     assert is_clean(other)
+
+
+@pytest.mark.parametrize("reads", [0, 1, 3, 8])
+def test_an_export_that_dies_before_it_has_saved_anything_goes_on(reads: int, tmp_path: Path) -> None:
+    world = Clinic()
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    export(world, whole).run()
+    for died in range(2):
+        (parts / "export.json.new").write_text("{") if died else None
+        dying = World(schema=world.schema, table=SimulatedTable(world.inner, Script(*[None] * reads, Crash())))
+        dying.clock.now = world.clock.now
+        with pytest.raises(Crashed):
+            export(dying, parts, page=2).run()
+    assert export(world, parts).run().done
+    assert lines_of(parts) == lines_of(whole)
 
 
 @given(stops=st.lists(st.integers(1, 5), max_size=8), torn=st.binary(max_size=50))

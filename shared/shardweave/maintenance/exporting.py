@@ -90,7 +90,7 @@ class Export:
     def _open(self) -> None:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            is_empty = not any(self._folder.iterdir())
+            is_empty = all(path.name == BESIDE for path in self._folder.iterdir())
         except OSError as error:
             message = f"{self._folder} can't be used: {error.strerror}"
             raise ConfigurationError(message, where="DIR", fix="give an empty folder") from None
@@ -101,6 +101,9 @@ class Export:
             raise ConfigurationError(
                 f"{self._folder} holds something else than an export", where="DIR", fix="give an empty folder"
             )
+        else:
+            # Before any other file: one that dies before it has saved anything is known to be an export, too.
+            self._save_state()
         for token, own in self._state["entities"].items():
             if is_short(self._folder, token, own):
                 own |= {"bytes": 0, "lines": 0, "map": None, "done": False}
@@ -171,12 +174,19 @@ class Export:
         file.flush()
         os.fsync(file.fileno())
         own |= {"bytes": file.tell(), "lanes": [place.encode() for place in walk.places]}
-        beside = self._folder / f"{STATE}.new"
+        self._save_state()
+
+    def _save_state(self) -> None:
+        beside = self._folder / BESIDE
         with beside.open("w", encoding="utf-8") as state:
             json.dump(self._state, state)
             state.flush()
             os.fsync(state.fileno())
         beside.replace(self._folder / STATE)
+
+
+BESIDE = f"{STATE}.new"
+"""The next state, until it is whole."""
 
 
 def _map(moment: AttemptContext) -> list[int]:
