@@ -274,6 +274,8 @@ class Operator:
         self.make = parts.rekey
         self.clients = clients
         self.position = 0
+        self.old_ended_ms = 0
+        self.ran_ms = 0
 
     def begin(self) -> None:
         self._spawn("operator", self.operate)
@@ -339,7 +341,7 @@ class Operator:
         if state == STATES[command] or (command == "finish" and state == "purge"):
             world.new_stops = command == "abort"
             return True
-        if command == "finish" and not self._old_ended():
+        if command == "finish" and not (self._old_ended() and self._ran_since(rekey)):
             return False
         if command == "abort" and not self._new_ended():
             return False
@@ -365,7 +367,17 @@ class Operator:
         world = self.side.world
         world.old_stops = True
         running = any(process.name.startswith("client old") for process in world.simulation.processes)
-        return not running and not any(late.by.startswith("client old") for late in world.network.late)
+        if running or any(late.by.startswith("client old") for late in world.network.late):
+            return False
+        self.old_ended_ms = self.old_ended_ms or world.simulation.now
+        return True
+
+    def _ran_since(self, rekey: Rekey) -> bool:
+        """Whether a whole run began when the old programs had ended. If none did, there is one more."""
+        if self.ran_ms - SKEW_MS < self.old_ended_ms:
+            report = self._ran(rekey, lambda: False)
+            self.ran_ms = report.began_ms if report.done else 0
+        return self.ran_ms - SKEW_MS >= self.old_ended_ms
 
     def _new_ended(self) -> bool:
         world = self.side.world

@@ -245,23 +245,6 @@ def test_finish_waits_until_every_process_knows_and_nothing_differs() -> None:
     assert len(made.old_items()) == RECORDS + 1
     made.now += 1000
     assert made.run().state == ""
-    assert made.store.get(Member, "m50") is not None, "what was written after the last run is brought in too"
-
-
-def test_what_other_programs_wrote_last_is_brought_in_between_finish_and_purge() -> None:
-    made = dual()
-    made.run()
-    made.put(by_hand(40))
-    made.change(by_hand(2), points=70, GSI1SK="00000070#m2")
-    made.store.update(Member, "m3", {"points": 80})
-    made.rekey().finish()
-    made.store.update(Member, "m4", {"points": 90})
-    report = made.run()
-    assert (report.state, made.old_items()) == ("", [])
-    found = {name: made.store.get(Member, name) for name in ("m40", "m2", "m3", "m4")}
-    points = {name: each.points for name, each in found.items() if each is not None}
-    assert points == {"m40": by_hand(40)["points"], "m2": 70, "m3": 80, "m4": 90}
-    assert made.faults() == {}
 
 
 def test_start_is_refused_where_records_are() -> None:

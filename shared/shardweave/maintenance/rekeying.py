@@ -4,9 +4,8 @@ get their own keys while they are used.
     start     the state is FOLLOW: programs write the old items, and each `run` brings the records after them
     switch    DUAL: Database reads and writes the records; each write is repeated on the old item in one transaction
     back      FOLLOW again: nothing is lost, since the old items are as the records are
-    finish    FINISH: Database still writes both, and the old items only follow; when every process knows it, `run`
-              brings in what other programs wrote before they ended, and goes on to PURGE: Database writes the records
-              alone; when every process knows that, `run` deletes the old items
+    finish    FINISH: Database still writes both, and the old items only follow; when every process knows it, `run` goes
+              on to PURGE: Database writes the records alone; when every process knows that, `run` deletes the old items
     abort     UNDO: `run` deletes the records; the old items stay as they are
 
 Guarantees: each record has its old item's content, or follows it in the next run; in DUAL both are written together,
@@ -47,7 +46,7 @@ SAVED_SECONDS = 5.0
 RUNS: Mapping[str, tuple[str, ...]] = {
     FOLLOW: ("bring", "sweep", "verify", "verify_records"),
     DUAL: ("bring", "sweep", "verify", "verify_records"),
-    FINISH: ("bring",),
+    FINISH: (),
     PURGE: ("purge",),
     UNDO: ("undo",),
     "": ("look",),
@@ -218,6 +217,9 @@ class Rekey:
         waiting = self._waiting(seen)
         if waiting and state in (FINISH, PURGE, UNDO):
             return RekeyReport(self._entity.token, state, waiting_ms=waiting)
+        if state == FINISH:
+            self._pass_on(PURGE)
+            return self.run(follow, stop)
         saved = self._progress.read() or {}
         report = self._decoded(saved, state)
         if saved.get("of") != self._run_name(seen) or report.done:
@@ -231,9 +233,6 @@ class Rekey:
             saved = {}
         report = replace(report, done=True)
         self._save(seen, report)
-        if state == FINISH and not report.changed:
-            self._pass_on(PURGE)
-            return self.run(follow, stop)
         if state in (PURGE, UNDO) and not (report.refused or report.changed):
             self._pass_on("")
             report = replace(report, state="")

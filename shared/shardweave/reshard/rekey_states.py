@@ -5,8 +5,8 @@ used (see `maintenance.rekeying`).
     FOLLOW      programs in the old form; the rekey copies after them       no: ReshardRefused
     DUAL        Database in both forms, in one transaction; and, if need    yes, if it has the old form
                 be, programs in the old form, whom the rekey follows
-    FINISH      Database in both forms; the old items only follow, but      yes, if it has the old form
-                the rekey looks once for what was written last
+    FINISH      Database in both forms; nobody follows the old items any    yes, if it has the old form
+                more, which are what the records are
     PURGE       Database, in its own form alone; the old items are left     yes
     UNDO        nobody but programs in the old form; the records are        no
                 removed again
