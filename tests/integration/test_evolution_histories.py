@@ -66,7 +66,7 @@ class Hurried(Rekey):
 
 
 MISSING = {
-    "the state in which old items only follow": (3163, Parts(rekey=Hurried)),
+    "the state in which old items only follow": (42, Parts(rekey=Hurried)),
     "the condition that an old item is as the record was": (0, Parts(form=lambda form: form.trailing)),
 }
 """The history that shows it, and the parts without it."""

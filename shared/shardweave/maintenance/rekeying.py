@@ -138,12 +138,13 @@ class Rekey:
         return counts
 
     def start(self) -> None:
-        """Begin. Raises Conflict if records are there or being moved, ConfigurationError for an entity that can't be
-        brought in."""
+        """Begin. Raises Conflict if records are there or being moved, or another rekey has ended just now,
+        ConfigurationError for an entity that can't be brought in."""
         self._check_possible()
         seen = self._coordinator.read(self._entity)
         current = self._parts.moment_of(self._entity).shard_map
-        following = begun(None if seen is None else seen.control, current, self._form, self._clock())
+        control = None if seen is None else seen.control
+        following = begun(control, current, self._form, self._waits, self._clock())
         if self._has_records():
             raise Conflict(
                 "there are records of it with their own keys already",
@@ -258,8 +259,9 @@ class Rekey:
                 counts += each
             report = replace(report, passes={**report.passes, name: counts})
             stopping = stop() and not walk.done
+            # After each page: a run that went on in a state that has ended would undo what was written since.
+            self._check_state(seen)
             if stopping or waiting.monotonic() - kept_at >= SAVED_SECONDS:
-                self._check_state(seen)
                 self._save(seen, report, {"pass": name, "lanes": [place.encode() for place in walk.places]})
                 kept_at = waiting.monotonic()
             follow(report)

@@ -67,11 +67,19 @@ def form_in_use(
     return form if control.rekey == DUAL else form.trailing
 
 
-def begun(control: ReshardState | None, current: ShardMap, form: OldForm, now_ms: int) -> ReshardState:
-    """The state of a new rekey. Raises Conflict while something else moves the entity's records."""
+def begun(control: ReshardState | None, current: ShardMap, form: OldForm, waits: Waits, now_ms: int) -> ReshardState:
+    """The state of a new rekey. Raises Conflict while something else moves the entity's records, and while a run of an
+    earlier rekey may still delete some."""
     if control is not None and (control.moving or control.rekey):
         what = "brought in already" if control.rekey else "being moved"
         raise Conflict(f"its records are {what}", where=form.entity.token, fix="let that end first")
+    wait = 0 if control is None else settled_in_ms(control, waits, now_ms)
+    if wait:
+        raise Conflict(
+            "the rekey before this one has ended just now, and a run of it may still be under way",
+            where=form.entity.token,
+            fix=f"try again in {-(-wait // 1000)} s",
+        )
     version = 1 if control is None else control.version
     base = control or ReshardState(version, replace(current, version=version), entered_ms=now_ms, stepped_ms=now_ms)
     return replace(base, rekey=FOLLOW, rekey_form=form.fingerprint, rekey_ms=now_ms)
