@@ -25,10 +25,19 @@ KEYS = CursorKeys("k", {"k": b"k" * 32})
 CUSTOMERS = ("c0", "c1", "c2")
 
 
-def order_class(token: str, *, elements: tuple[str, ...] = ("state", "created"), **options: Any) -> type[Entity]:
+FOUR = (ShardBump(0, char_bits=2, chars=1),)
+
+
+def order_class(
+    token: str,
+    *,
+    elements: tuple[str, ...] = ("state", "created"),
+    bumps: tuple[ShardBump, ...] = FOUR,
+    **options: Any,
+) -> type[Entity]:
     """A declaration of orders."""
 
-    class Order(Entity, token=token, shard_bumps=[ShardBump(0, char_bits=2, chars=1)], **options):
+    class Order(Entity, token=token, shard_bumps=list(bumps), **options):
         """What a customer ordered."""
 
         order_id: str = unique_property()

@@ -1,7 +1,7 @@
 """Writing beside an old form: each write of a record repeated on its old item, and records brought after their old
 items.
 
-    create    Put the old item [nothing there]
+    create    Put the old item [nothing there, and nowhere else where an earlier declaration may have put it]
     replace   Update the old item: what changed [it says what the record said before]
     remove    Delete the old item [as above]
 
@@ -30,7 +30,7 @@ from ...table.conditions import Compare, Condition, Missing, Or
 from ...table.operations import Action, ConditionCheck, DeleteItem, PutItem, UpdateItem
 from ...table.values import Item, Value
 from ..attempts import AttemptContext
-from ..locations import ReadResult
+from ..locations import ReadResult, locations
 from ..lookups.lookup_records import OWNER, lookup_keys, owner_text
 from ..lookups.unique_values import Conflicts, taken, value_actions
 from ..relations.enforced import kinship
@@ -52,9 +52,10 @@ def with_old_form(
     repeated = WriteAction(_repeated(form, before, after, moment), ActionRole.OLD_FORM)
     if form.old is None:
         return replace(plan, actions=(*plan.actions, repeated))
+    elsewhere = _none_elsewhere(form, form.old, after, moment) if before is None and form.leads else ()
     tallies = kinship(form.old, before, after, context.entities).tallies if form.old.relations else ()
     lookups = _old_lookups(form.old, before, after, moment, step.met) if form.old.lookups else ()
-    return replace(plan, actions=(*plan.actions, repeated, *lookups), tallies=(*plan.tallies, *tallies))
+    return replace(plan, actions=(*plan.actions, repeated, *elsewhere, *lookups), tallies=(*plan.tallies, *tallies))
 
 
 def _old_lookups(
@@ -68,6 +69,16 @@ def _old_lookups(
             if known is not None and after is not None and known.get(OWNER) != owner_text(old, after):
                 raise taken(lookup.property_name)
     return value_actions(old, before, after, moment, met)
+
+
+def _none_elsewhere(
+    form: OldForm, old: EntityType[Any], after: Item | None, moment: AttemptContext
+) -> Sequence[WriteAction]:
+    """The checks that no old item has the identity of a new one in another generation of an earlier declaration."""
+    assert after is not None, "a write without a record before has one after"
+    own, absent = form.key(after), nothing_there(form, moment.seconds)
+    places = locations(old, after, old.shard_map, moment.now_ms)
+    return [WriteAction(ConditionCheck(each.key, absent), ActionRole.OLD_FORM) for each in places if each.key != own]
 
 
 def _repeated(form: OldForm, before: Item | None, after: Item | None, moment: AttemptContext) -> Action:
