@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import random
 import re
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.local_server import Answer, LocalServer
+from tests.integration.work_beside import beside
 from tests.unit.cli_world import shardweave
 
 HEAD = """
@@ -143,31 +142,6 @@ class Evolving:
         while not (status := self.do("run"))["done"]:
             pass
         return status
-
-
-@contextmanager
-def beside(*works: Callable[[random.Random], None]) -> Iterator[None]:
-    """Clients that send one request after another as long as the block lasts."""
-    ended, raised = threading.Event(), []
-
-    def loop(seed: int, work: Callable[[random.Random], None]) -> None:
-        drawn = random.Random(seed)
-        try:
-            while not ended.wait(0.01):
-                work(drawn)
-        except BaseException as error:  # noqa: BLE001 - told in the thread of the test
-            raised.append(error)
-
-    threads = [threading.Thread(target=loop, args=each) for each in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        for thread in threads:
-            thread.join()
-    assert raised == []
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import KeyAttribute, TableLayout
 from shardweave.table.operations import GetItem
+from tests.integration.work_beside import beside
 from tests.unit.rekey_world import HAND_MADE, NOW, Member, RekeyWorld, by_hand, golden_config, member_schema
 from tests.unit.test_rekey_presets import ENTITY_MANAGER, Person, golden_schema
 
@@ -37,32 +37,6 @@ class Watch:
         self.count += 1
         if not holds:
             self.failures.append(what)
-
-
-@contextmanager
-def beside(*works: Callable[[random.Random], None]) -> Iterator[None]:
-    """Threads that do their work again and again as long as the block lasts."""
-    ended = threading.Event()
-    raised: list[BaseException] = []
-
-    def loop(seed: int, work: Callable[[random.Random], None]) -> None:
-        drawn = random.Random(seed)
-        try:
-            while not ended.wait(0.004):
-                work(drawn)
-        except Exception as error:  # noqa: BLE001 - told in the thread of the test
-            raised.append(error)
-
-    threads = [threading.Thread(target=loop, args=(seed, work)) for seed, work in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        for thread in threads:
-            thread.join()
-    assert raised == []
 
 
 def reader_of_olds(made: RekeyWorld, stable: list[dict[str, Any]], watch: Watch) -> Callable[[random.Random], None]:

@@ -119,12 +119,7 @@ class World:
         return store, connection, maps
 
     def waiting(self) -> RetryClock:
-        simulation = self.simulation
-        return RetryClock(
-            sleep=lambda seconds: simulation.sleep(int(seconds * 1000)),
-            random=simulation.random.random,
-            monotonic=lambda: simulation.now / 1000,
-        )
+        return self.simulation.waiting()
 
     def name(self, kind: str) -> Callable[[], str]:
         return lambda: f"{kind}-{next(self.numbers)}"

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from shardweave.store import RetryClock
+
 START_MS = 1_700_000_000_000
 MAX_STEPS = 400_000
 IDLE_MS = 5_000
@@ -93,6 +95,14 @@ class Simulation:
         self.pace = 30
 
     # -- for processes
+
+    def waiting(self) -> RetryClock:
+        """How a store waits here."""
+        return RetryClock(
+            sleep=lambda seconds: self.sleep(int(seconds * 1000)),
+            random=self.random.random,
+            monotonic=lambda: self.now / 1000,
+        )
 
     def spawn(self, name: str, work: Callable[[Process], None], offset: int = 0) -> Process:
         process = Process(self, name, work, offset)
