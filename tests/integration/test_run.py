@@ -162,5 +162,48 @@ def test_an_unknown_command_is_refused_with_those_that_there_are(tmp_path: Path)
     assert "serve" in progress
 
 
+FAKE_PYTEST = """
+import sys, time
+from pathlib import Path
+stage = next(Path(each).name for each in sys.argv if Path(each).parent.name == "tests")
+began = Path("began")
+if stage == "e2e":
+    began.touch()
+    while began.exists():
+        time.sleep(0.01)
+elif stage == "package":
+    while not began.exists():
+        time.sleep(0.01)
+    began.unlink()
+print("found by", stage, flush=True)
+sys.exit({"e2e": 3, "browser": 0, "package": 4}[stage])
+"""
+
+RUN_STAGES = """
+import runpy
+run = runpy.run_path("run")
+stage = run["Stage"]
+behind = stage("e2e", group="runtime", spread="", behind=True)
+others = [stage("browser", group="runtime", spread=""), stage("package", group="runtime", spread="")]
+print(run["run_stages"]([behind, *others], [], None))
+print(run["run_stages"]([others[0]], [], None))
+"""
+
+
+def test_a_stage_runs_behind_the_others_and_tells_what_it_found_after_them(checkout: Checkout) -> None:
+    (checkout.root / "shared" / "pytest.py").write_text(FAKE_PYTEST)
+    command = [sys.executable, "-c", RUN_STAGES]
+    done = subprocess.run(command, check=True, cwd=checkout.root, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "found by browser",
+        "found by package",
+        "found by e2e",
+        "{'browser': 0, 'package': 4, 'e2e': 3}",
+        "found by browser",
+        "{'browser': 0}",
+    ]
+    assert "== e2e tests, which ran while the others did ==" in done.stderr
+
+
 def test_an_old_python_can_read_the_script_far_enough_to_refuse_itself() -> None:
     ast.parse((REPOSITORY / "run").read_text(), feature_version=(3, 6))
