@@ -4,17 +4,18 @@ deleting it again, by any process, goes on to the end."""
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from pydantic import Field
 
-from shardweave.errors import DeleteIncomplete
+from shardweave.errors import DeleteIncomplete, OutcomeUnknown
 from shardweave.maintenance.doctor import Doctor
 from shardweave.schema.declarations import Lookup, belongs_to
 from shardweave.schema.entity import Entity, nanoid
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
-from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script
+from shardweave.table.fault_injection import WRITES, Call, Crash, Crashed, DeliverLate, Script
 from tests.unit.store_world import World
 
 
@@ -101,3 +102,36 @@ def test_many_children_go_in_parts_of_the_time_that_there_is() -> None:
     assert attempts >= 4
     assert world.items_of(Card) == []
     assert is_sound(world)
+
+
+def test_a_late_request_that_deletes_the_parent_in_place_of_the_last_one_is_not_told_as_a_parent_that_was_missing() -> (
+    None
+):
+    world, script = board(1, 0)
+
+    class DeliverFirst:
+        """What is on its way arrives before this request."""
+
+        def execute(self, call: Call) -> Any:
+            world.table.deliver_late()
+            return call.run(call.operation)
+
+    script._left = [DeliverLate(), None, None, DeliverFirst()]
+    with pytest.raises(OutcomeUnknown):
+        world.store.delete(Board, "b")
+    assert world.store.get(Board, "b") is None
+    assert is_sound(world)
+
+
+def test_a_parent_that_another_process_deletes_meanwhile_is_told_as_missing() -> None:
+    world, script = board(1, 0)
+
+    class Overtaken:
+        """Another process deletes the parent before this request."""
+
+        def execute(self, call: Call) -> Any:
+            assert world.other.delete(Board, "b")
+            return call.run(call.operation)
+
+    script._left = [None, None, Overtaken()]
+    assert not world.store.delete(Board, "b")

@@ -168,7 +168,7 @@ class WriteParts:
             steps = self._steps.make_all(self._numbered(operations), named=len(operations) > 1)
             if len(steps) != 1:
                 return self._writer.transact_keeping(steps, keeping)
-            return self._removing.run(steps[0], lambda: self._writer.transact_keeping(steps, keeping), course)
+            return self._removing.run(steps[0], lambda: self._writer.transact_keeping(steps, keeping)[0], course)
 
         return self.idempotency.transacted(once, said, write)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from ...errors import Conflict, DeleteIncomplete, HasChildren, NotFound
 from ...errors.outcomes import maybe_written
@@ -34,11 +34,9 @@ from ..operations import Delete, Operation, Update
 from ..outcomes import SECONDS, Fate, Follow
 from ..reader import Reader
 from ..writing.step_maker import StepMaker
-from ..writing.write_steps import DeleteStep, WriteStep
-from ..writing.writer import Writer
+from ..writing.write_steps import DeleteStep, WritePlan, WriteStep
+from ..writing.writer import Writer, outcome_unknown
 from .enforced import counter_key
-
-T = TypeVar("T")
 
 
 def _nobody(entity: EntityType[Any], record: Entity, fate: Fate) -> None:
@@ -67,15 +65,21 @@ class Removing:
         """The deadline and callback of a deletion that begins now."""
         return Course(self.waiting.monotonic() + (SECONDS if seconds is None else seconds), follow or _nobody)
 
-    def run(self, step: WriteStep, write: Callable[[], T], course: Course | None = None) -> T:
-        """The result of `write`, which carries out the step. If it is refused because of children that a relation
+    def run(self, step: WriteStep, write: Callable[[], WritePlan], course: Course | None = None) -> WritePlan:
+        """What `write` has carried out, which is the step. If it is refused because of children that a relation
         detaches or deletes, they are changed first and `write` is called again. Raises the errors of `write`, and
-        DeleteIncomplete if the time ends before."""
-        course = course or self.course()
+        DeleteIncomplete if the time ends before. An attempt that got no answer before the children went may delete the
+        parent when they have gone: if it is missing then, that is OutcomeUnknown."""
+        course, unanswered = course or self.course(), False
         while True:
             try:
-                return write()
+                plan = write()
+            except NotFound as error:
+                if unanswered:
+                    raise outcome_unknown() from error
+                raise
             except HasChildren as refusal:
+                unanswered = unanswered or maybe_written(refusal)
                 links = [link for link in step.entity.children if link.on_delete != "restrict"]
                 if not isinstance(step, DeleteStep) or not links or self._is_restricted(step):
                     raise
@@ -83,6 +87,10 @@ class Removing:
                     self._clear(step, link, course)
                 if self.waiting.monotonic() >= course.ends:
                     raise _incomplete(step) from refusal
+            else:
+                if unanswered and not plan.removes:
+                    raise outcome_unknown()
+                return plan
 
     def _is_restricted(self, step: DeleteStep) -> bool:
         """Whether the parent has children by a relation that restricts."""

@@ -56,10 +56,12 @@ _AGAIN = (TableUnavailable, Throttled, TransactionConflict, TransactionInProgres
 class Refusal:
     """A write that was refused because of its conditions. `reasons` has one entry for each action. `uncertain`: an
     earlier attempt of the same write may have been carried out, and may itself have made the conditions false.
+    `unanswered`: an earlier attempt got no answer, and may be carried out yet, if the conditions become true.
     """
 
     reasons: tuple[CancellationReason, ...]
     uncertain: bool
+    unanswered: bool = False
 
 
 class Sender:
@@ -146,10 +148,10 @@ class _Sending:
     def judged(self, refusal: Refusal) -> Refusal | None:
         """The meaning of a refusal: None if the write itself made the conditions false, so that it was carried out."""
         if isinstance(self.operation, TransactWrite):
-            return refusal
+            return replace(refusal, unanswered=self.unknown)
         if self.unknown and _is_left_by(self.operation, refusal.reasons[0].item):
             return None
-        return replace(refusal, uncertain=self.unknown)
+        return replace(refusal, uncertain=self.unknown, unanswered=self.unknown)
 
 
 def _refusal(error: ConditionFailed | TransactionCanceled) -> Refusal | None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import (
+    HasChildren,
     ImmutableProperty,
     InputError,
     LimitExceeded,
@@ -166,7 +167,7 @@ class Writer:
             _look_again_at_marks(refused, moments)
             if any(moment.old_form is not None for moment in moments):
                 self._follow(steps, refused, moments)
-            steps, seen = self._again(steps, refused, moments, placed), None
+            steps, seen = self._again(steps, refused, moments, placed, unanswered=refusal.unanswered), None
             if not pauses.pause():
                 blamed = next(position for position, each in enumerate(refused) if each)
                 raise placed(kept_changing(steps[blamed]), blamed)
@@ -293,12 +294,16 @@ class Writer:
         refused: Sequence[Refused],
         moments: Sequence[AttemptContext],
         placed: Placed,
+        *,
+        unanswered: bool,
     ) -> tuple[WriteStep, ...]:
         renewed = []
         for position, step in enumerate(steps):
             try:
                 renewed.append(step.again(refused[position], moments[position]) if refused[position] else step)
             except ShardweaveError as error:
+                if unanswered and isinstance(error, HasChildren):
+                    note_maybe_written(error)  # the attempt on its way is carried out when the children have gone
                 raise placed(error, position) from None
         return tuple(renewed)
 
