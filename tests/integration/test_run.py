@@ -41,7 +41,8 @@ class Checkout:
         (self.root / "shared" / "shardweave").mkdir(parents=True)
         (self.root / "shared" / "shardweave" / "cli.py").write_text(COMMAND_LINE)
         shutil.copy(REPOSITORY / "run", self.root / "run")
-        shutil.copy(REPOSITORY / "requirements" / "installer.txt", self.root / "requirements")
+        for name in ("installer.txt", "environments.py"):
+            shutil.copy(REPOSITORY / "requirements" / name, self.root / "requirements")
         self.runtime.write_text("# nothing\n")
         self.bare.mkdir()
         (self.bare / "python3").symlink_to(os.path.realpath(sys.executable))
