@@ -104,8 +104,11 @@ def readable(report: DoctorReport) -> str:
             lines.append(f"    repair: {about.repair}")
     if report.undecided:
         what = counted(len(report.undecided), "counter")
-        lines.append(f"{what} of children kept changing, and will be counted by the next run:")
+        lines.append(f"{what} kept changing, and will be counted by the next run:")
         lines += [f"    {' '.join(key)}" for key in report.undecided]
+    if report.not_recounted:
+        named = ", ".join(report.not_recounted)
+        lines.append(f"not recounted, since events are not kept: the read models {named}")
     rate = report.read / report.seconds if report.seconds else 0.0
     a_piece = report.units / report.read if report.read else 0.0
     lines.append(

@@ -20,9 +20,10 @@ from ..reshard.load.counters import LOAD
 from ..reshard.load.policy import VERDICT, decode_verdict
 from ..reshard.work_items import WORK, decode_work
 from ..schema.entity_type import EntityType
+from ..schema.read_models import ReadModel
 from ..schema.relations import LookupType
 from ..schema.schema import Schema
-from ..store.events.counts import KIND, parts_in
+from ..store.events.counts import KIND
 from ..store.events.pending_records import marks_of
 from ..store.events.record_feed import fed_by
 from ..store.locations import location_of
@@ -32,6 +33,7 @@ from ..store.relations.enforced import counter_key
 from ..store.sequences import LAST
 from ..store.writing.write_actions import key_of
 from ..table.values import Item
+from .count_judge import remembered_record
 from .findings import Finding
 from .looking import Look, NotRead, is_possible
 from .progress import PARTITION
@@ -102,15 +104,16 @@ class Judge:
             yield from self._counter(entity, item, look)
         elif name == WAITING:
             yield from self._remnant(entity, item, look)
-        elif any(name == KIND + each.name for each in fed_by(self._schema, entity)):
-            yield from self._memory(item, look, about, key)
+        elif found := [each for each in fed_by(self._schema, entity) if name == KIND + each.name]:
+            yield from self._memory(entity, found[0], item, look)
         else:
             yield Finding("unknown_item", key, about)
 
-    def _memory(self, item: Item, look: Look, about: str, key: tuple[str, str]) -> Iterator[Finding]:
+    def _memory(self, entity: EntityType[Any], read_model: ReadModel, item: Item, look: Look) -> Iterator[Finding]:
+        about, key = f"{entity.token}.{KIND}{read_model.name}", stored_key(entity, item)
         try:
-            parts_in(item)
-        except (KeyError, TypeError, ValueError):
+            yield from list(remembered_record(entity, read_model, item, key, look.spaces(entity), look))
+        except (*UNUSABLE, ValueError):
             yield Finding("bookkeeping_damaged", key, about)
             return
         yield from self._expired(item, look, about)

@@ -4,6 +4,7 @@
     records    every item of the table, judged with what it needs beside it (`record_judge`, `beside_judge`)
     indexes    each index against the table (`index_examination`)
     counters   children counted again (`recount`)
+    sums       the numbers of read models of records summed again (`sum_recount`)
 
 Guarantees: what is reported was wrong at one moment, read in one transaction; what only seems wrong since others write
 meanwhile is not reported, in any phase of a re-shard. Without `repair` nothing is written but its own progress. It may
@@ -12,7 +13,7 @@ same in the end. Findings name keys and properties, no other values.
 
 State that is kept (see `progress`), every few seconds and at the end of a run:
     part        which of the above it is at; `lanes`, how far in the records
-    found       see `findings`
+    found       see `findings`; `late`, what has to stay so (see `late_findings`)
     sums        of each index, and of the counters (see `sums`)
     read, units, seconds    how many items were read, and what that took
 
@@ -36,19 +37,22 @@ from ..store.parts import StoreParts
 from ..table.metered import MeteredTable, metered
 from ..table.operations import Describe
 from ..table.values import Item
+from .count_judge import LATE
 from .examination import Confirmed, Examiner
 from .fault_kinds import KINDS, Severity
 from .findings import Finding, Findings
 from .index_examination import IndexExaminer
+from .late_findings import LateFindings
 from .looking import Spaces
 from .progress import Progress
 from .recount import Recount
 from .repairs import Repairs
+from .sum_recount import END, MAX_HELD, SumRecount
 from .sums import Sums
 from .table_layout import layout_faults
 from .walk import PAGE, Pace, Walk, saved_places, table_lanes
 
-PARTS = ("layout", "records", "indexes", "counters")
+PARTS = ("layout", "records", "indexes", "counters", "sums")
 SAVED_SECONDS = 5.0
 CLEAN, REPAIRABLE, NEEDS_A_PERSON = 0, 1, 2
 LAST = frozenset({"lookup_dangling"})
@@ -56,6 +60,8 @@ LAST = frozenset({"lookup_dangling"})
 MAX_POSTPONED = 10_000
 """Repairs beyond are left to the next examination."""
 _COUNTERS = "*"
+UNSAVED_SECONDS = 60.0
+"""After this time what is late is waited for, if it is too much to be saved."""
 MAX_UNDECIDED = 100
 
 
@@ -63,7 +69,7 @@ MAX_UNDECIDED = 100
 class DoctorReport:
     """The results so far. `part` is the part that the doctor is working on, empty at the end; `items` is the
     approximate number of items from the table's description; `skipped` are the kinds that were not checked, `undecided`
-    the keys of counters whose children kept changing."""
+    the keys of counters and sums that kept changing, `not_recounted` the read models of events, which are not kept."""
 
     part: str = PARTS[0]
     findings: Findings = field(default_factory=Findings)
@@ -75,6 +81,7 @@ class DoctorReport:
     repairing: bool = False
     skipped: tuple[str, ...] = ()
     undecided: tuple[tuple[str, str], ...] = ()
+    not_recounted: tuple[str, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -106,6 +113,7 @@ class DoctorReport:
             "repaired": dict(sorted(self.findings.repaired.items())),
             "skipped": list(self.skipped),
             "undecided": [list(key) for key in self.undecided],
+            "notRecounted": list(self.not_recounted),
             "layout": [{"where": each.where, "what": each.message, "fix": each.fix} for each in self.layout],
             "named": [each.document() for each in self.findings.all_named],
         }
@@ -127,6 +135,7 @@ class Doctor:
         hidden: Sequence[str] = (),
         say: Callable[[str], object] = lambda line: None,
         forms: Mapping[str, OldForm] = NO_FORMS,
+        held: int = MAX_HELD,
     ) -> None:
         check_kinds(skip)
         self._forms = tuple(forms.values())
@@ -144,10 +153,13 @@ class Doctor:
         self._indexes = IndexExaminer(self._asking, parts.waiting, names)
         self._layouts = [each for each in parts.schema.layout.indexes if each.name not in hidden]
         self._recount = Recount(parts.schema, self._asking)
+        self._sum_recount = SumRecount(parts, self._asking, held=held)
+        self._late = LateFindings(self._examiner.confirm, parts.waiting, names)
         self._progress = Progress(parts, "doctor")
         self._sums: dict[str, Sums] = {}
         self._postponed: list[tuple[Finding, Item]] = []
-        self.report = DoctorReport(repairing=repair, skipped=tuple(sorted(skip)))
+        of_events = tuple(each.name for each in parts.schema.read_model_list if not each.records)
+        self.report = DoctorReport(repairing=repair, skipped=tuple(sorted(skip)), not_recounted=of_events)
 
     def run(
         self,
@@ -162,6 +174,7 @@ class Doctor:
             "records": self._records,
             "indexes": self._each_index,
             "counters": self._counters,
+            "sums": self._each_sum,
         }
         while not self.report.done:
             part = self.report.part
@@ -203,6 +216,7 @@ class Doctor:
         walk = Walk(
             self._asking, entity, lanes, self._examined, places=saved_places(saved.get("lanes"), lanes), page=self._page
         )
+        self._late.restore(saved.get("late", ()))
         pace, before = Pace(self._rate, self._parts.waiting), self.report.units
         kept_at = self._parts.waiting.monotonic()
         for results in walk.rounds():
@@ -213,17 +227,21 @@ class Doctor:
                     self._recount.add(self._sums[_COUNTERS], spaces, items)
                 for each in confirmed:
                     self._take(each)
+                self._settle()
                 self.report = replace(self.report, read=self.report.read + len(items))
             spent()
             follow(self.report)
             stopping = stop() and not walk.done
-            if stopping or self._parts.waiting.monotonic() - kept_at >= SAVED_SECONDS:
-                self._save({"lanes": [place.encode() for place in walk.places]})
+            age = self._parts.waiting.monotonic() - kept_at
+            if stopping or age >= (SAVED_SECONDS if self._late.is_small else UNSAVED_SECONDS):
+                self._settle(all_of_them=not self._late.is_small)
+                self._save({"lanes": [place.encode() for place in walk.places], "late": self._late.encode()})
                 kept_at = self._parts.waiting.monotonic()
             if stopping:
                 return False
             pace.did(self.report.units - before)
             before = self.report.units
+        self._settle(all_of_them=True)
         if self._repairs is not None:
             self._repair_postponed()
         return True
@@ -232,16 +250,24 @@ class Doctor:
         own = [item for item in items if not any(form.is_own(item) for form in self._forms)] if self._forms else items
         return items, self._examiner.page(own)
 
-    def _take(self, confirmed: Confirmed) -> None:
-        """Note what is wrong with an item, and put it right where that is asked for."""
+    def _take(self, confirmed: Confirmed, *, stays: bool = False) -> None:
+        """Note what is wrong with an item, and put it right where that is asked for. `stays`: it was wrong before."""
         for finding in confirmed.findings:
             if finding.kind in self._skip:
+                continue
+            if finding.kind in LATE and not stays:
+                self._late.add(finding, confirmed.item)
                 continue
             self.report.findings.add(finding)
             if self._repairs is None or finding.severity is not Severity.REPAIRABLE:
                 continue
             if finding.kind in LAST or not self._repaired(self._repairs, finding, confirmed.item):
                 self._postponed = [*self._postponed, (finding, confirmed.item)][:MAX_POSTPONED]
+
+    def _settle(self, *, all_of_them: bool = False) -> None:
+        """Note what was late and has stayed wrong."""
+        for each in self._late.settled(all_of_them=all_of_them):
+            self._take(each, stays=True)
 
     def _repaired(self, repairs: Repairs, finding: Finding, item: Item) -> bool:
         """Whether a finding was put right by this."""
@@ -288,9 +314,38 @@ class Doctor:
             self.report.findings.add(wrong.finding)
             if self._repairs is not None and self._repairs.recounted(wrong):
                 self._note_repaired(wrong.finding)
-        undecided = dict.fromkeys((hash_key, range_key) for hash_key, range_key, _ in self._recount.undecided)
-        self.report = replace(self.report, undecided=tuple(undecided)[:MAX_UNDECIDED])
+        self._leave_undecided([(hash_key, range_key) for hash_key, range_key, _ in self._recount.undecided])
         return True
+
+    def _each_sum(self, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
+        number, low = int(saved.get("number", 0)), int(saved.get("low", 0))
+        count = len(self._sum_recount.read_models) if {"sum_wrong", "sum_lost"} - self._skip else 0
+        pace, before = Pace(self._rate, self._parts.waiting), [self.report.units]
+
+        def tick() -> None:
+            spent()
+            follow(self.report)
+            pace.did(self.report.units - before[0])
+            before[0] = self.report.units
+
+        while number < count:
+            found = self._sum_recount.slice(number, low, tick)
+            for wrong in found.wrong:
+                if wrong.finding.kind not in self._skip:
+                    self.report.findings.add(wrong.finding)
+                    if self._repairs is not None and self._repairs.summed(wrong):
+                        self._note_repaired(wrong.finding)
+            self._leave_undecided(found.undecided)
+            number, low = (number, found.high) if found.high < END else (number + 1, 0)
+            if number < count:
+                self._save({"number": number, "low": str(low)})
+                if stop():
+                    return False
+        return True
+
+    def _leave_undecided(self, keys: Sequence[tuple[str, str]]) -> None:
+        undecided = dict.fromkeys((*self.report.undecided, *keys))
+        self.report = replace(self.report, undecided=tuple(undecided)[:MAX_UNDECIDED])
 
     def _spaces(self) -> Mapping[str, Spaces] | None:
         """Where records are; None where a control record can't be read, which is found by itself."""
@@ -321,6 +376,7 @@ class Doctor:
                 items=int(saved["items"]),
                 units=float(saved["units"]),
                 seconds=float(saved["seconds"]),
+                undecided=tuple((key[0], key[1]) for key in saved.get("undecided", ())),
             )
         return saved
 
@@ -338,6 +394,7 @@ class Doctor:
                 "items": report.items,
                 "units": str(report.units),
                 "seconds": str(report.seconds),
+                "undecided": [list(key) for key in report.undecided],
                 "sums": {name: sums.encode() for name, sums in self._sums.items() if sums.unequal},
                 **more,
             }

@@ -38,6 +38,7 @@ from ..store.sequences import LAST, counter_key
 from ..store.writing.write_actions import key_of, primary_key
 from ..table.conditions import compare
 from ..table.values import Item
+from .count_judge import uncounted_record
 from .findings import Finding
 from .looking import Look, NotRead, Spaces
 
@@ -106,8 +107,18 @@ class RecordJudge:
         if spaces.mirror is not None:
             yield from _each(look, [lambda: self._copy(entity, item, home, spaces, look)])
         if home is spaces.current:
-            checks = (self._elsewhere, self._lookups, self._identity_lookup, self._numbers, self._parents)
+            checks = (
+                self._elsewhere,
+                self._lookups,
+                self._identity_lookup,
+                self._numbers,
+                self._parents,
+                self._counts,
+            )
             yield from _each(look, [lambda check=check: check(entity, item, spaces, look) for check in checks])
+
+    def _counts(self, entity: EntityType[Any], item: Item, spaces: Spaces, look: Look) -> Iterator[Finding]:
+        return uncounted_record(self._schema, entity, item, stored_key(entity, item), look)
 
     # -- where it is
 

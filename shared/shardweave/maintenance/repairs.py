@@ -14,6 +14,8 @@ from ..errors import ShardweaveError
 from ..reshard.copy_actions import as_seen
 from ..schema.entity_type import MARK, REVISION, EntityType
 from ..schema.schema import Schema
+from ..store.events.record_feed import RecordFeed
+from ..store.events.sum_steps import CorrectStep
 from ..store.locations import location_of, locations
 from ..store.lookups.backfill_steps import FillStep
 from ..store.lookups.lookup_records import identity_lookup, owner_identity, owner_in
@@ -24,11 +26,14 @@ from ..store.writing.dual_write import rekeyed
 from ..store.writing.write_actions import absent, as_read, free, key_of, live
 from ..table.conditions import And, Compare, Condition, Missing, Or
 from ..table.operations import Action, ConditionCheck, DeleteItem, PutItem, UpdateItem
-from ..table.values import Item
+from ..table.values import Item, number_sum
+from .count_judge import COUNT_DANGLING
+from .fault_kinds import Severity
 from .findings import Finding
 from .record_judge import LONG_EXPIRED_SECONDS
 from .recount import Wrong
 from .rewriting import RewriteStep
+from .sum_recount import WrongSum
 
 
 class Repairs:
@@ -52,6 +57,9 @@ class Repairs:
             "sequence_behind": self._advanced,
             "counter_dangling": self._counter_removed,
             "uncounted_child": self._filled,
+            "count_missing": self._counted,
+            "count_stale": self._counted,
+            "count_dangling": self._counted,
         }
 
     def repair(self, finding: Finding, item: Item) -> bool:
@@ -70,6 +78,19 @@ class Repairs:
         same: Condition = Compare(name, "=", wrong.says)
         condition = Or((Missing(name), same)) if wrong.says == 0 else same
         return self._sent([UpdateItem(wrong.key, set={name: wrong.counted}, condition=condition)])
+
+    def summed(self, wrong: WrongSum) -> bool:
+        """Set the numbers of a read model's record to their sums, if it is still as it was read."""
+        if wrong.finding.severity is not Severity.REPAIRABLE:
+            return False
+        try:
+            numbers = {name: number_sum(0, each) for name, each in wrong.numbers.items()}
+            step = CorrectStep(wrong.entity, wrong.identity, wrong.said, numbers, wrong.rev)
+            return self._parts.writer.run(step).writes
+        except ShardweaveError as error:
+            if error.maybe_written:
+                raise
+            return False
 
     # -- records
 
@@ -163,6 +184,16 @@ class Repairs:
         condition = And(tuple(nothing)) if len(nothing) > 1 else nothing[0]
         checks = [each.action for each in absence_actions(entity, identity, moment, seen.lookup)] if is_read else []
         return self._sent([DeleteItem(key_of(entity, item), condition), *checks])
+
+    def _counted(self, finding: Finding, item: Item) -> bool:
+        """A record is counted as it is now, as if the stream had told of it again."""
+        entity, (_, name) = self._entity(finding), finding.about.split(".", 1)
+        if finding.kind != COUNT_DANGLING:
+            identity: Item = entity.identity_in(item)
+        else:
+            identity = owner_identity(entity, str(item[self._schema.range_key])) if entity.identity else {}
+        found = entity.identify(identity) if entity.identity else {}
+        return RecordFeed(self._parts).count(self._schema.read_model(name), entity, found) == "counted"
 
     # -- parts
 

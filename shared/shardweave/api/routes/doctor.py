@@ -57,7 +57,8 @@ class DoctorDocument(_Camel):
     found: dict[str, int] = Field(description="How many faults of each kind.")
     repaired: dict[str, int] = Field(description="How many of them were put right.")
     skipped: list[str] = Field(description="The kinds that were left out.")
-    undecided: list[list[str]] = left_out("Hash and range keys of counters whose children kept changing.")
+    undecided: list[list[str]] = left_out("Hash and range keys of counters and sums that kept changing.")
+    not_recounted: list[str] = left_out("The read models of events, which can't be recounted: events are not kept.")
     layout: list[DoctorLayoutFault]
     named: list[DoctorFinding] = Field(description="At most 25 of each kind, the first by their keys.")
 
@@ -93,6 +94,6 @@ class DoctorRoutes:
                 fix="run `shardweave doctor`, or wait for its end",
             )
         # It may be from another version, which may know more or less.
-        known = {name: report[name] for name in DoctorDocument.model_fields if name in report}
+        known = {name: report[name] for name in map(to_camel, DoctorDocument.model_fields) if name in report}
         text = DoctorDocument.model_validate(known).model_dump_json(by_alias=True, exclude_unset=True)
         return Response(200, text.encode(), {"content-type": JSON})

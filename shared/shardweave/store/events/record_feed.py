@@ -64,6 +64,15 @@ Outcome = Literal["same", "counted", "unreadable"]
 
 
 @dataclass(frozen=True)
+class Uncounted:
+    """What a record adds now to another of an entity, and the part that it added before."""
+
+    entity: EntityType[Any]
+    part: Part
+    amounts: Mapping[str, Number]
+
+
+@dataclass(frozen=True)
 class RecordFeed:
     """Counts records of a store; safe for many threads."""
 
@@ -103,7 +112,7 @@ class RecordFeed:
             (memory,) = self.parts.reader.items([key])
             if memory is not None and rev is not None and memory.get(OF) == rev:
                 return "same"
-            before = _parts(self.parts.schema, entity, memory)
+            before = remembered_parts(self.parts.schema, entity, memory)
             (seen,) = self.parts.reader.find_now([(entity, identity)])
             failed: ShardweaveError | None = None
             try:
@@ -141,16 +150,8 @@ class RecordFeed:
         return amounts_of(self.parts.schema, read_model, entity.load(seen.found.item))
 
     def _steps(self, before: Mapping[Target, Part], amounts: Amounts, rebuild: str) -> list[CountStep]:
-        steps = []
-        for target in dict.fromkeys((*before, *amounts)):
-            entity = self.parts.schema.entities.get(target[0])
-            if entity is None:
-                continue  # an entity that is no longer declared
-            identity, added = amounts.get(target, ({}, {}))
-            part = before.get(target) or Part(entity.token, identity)
-            if not is_counted(part, added, rebuild):
-                steps.append(CountStep(entity, part.identity, part, added, rebuild))
-        return steps
+        found = uncounted_parts(self.parts.schema, before, amounts, rebuild)
+        return [CountStep(each.entity, each.part.identity, each.part, each.amounts, rebuild) for each in found]
 
     def _send(
         self,
@@ -216,6 +217,23 @@ def _ended(outcome: Outcome, failed: ShardweaveError | None) -> Outcome:
     if isinstance(failed, RecordUnreadable):
         return "unreadable"
     raise failed
+
+
+def uncounted_parts(
+    schema: Schema, before: Mapping[Target, Part], amounts: Amounts, rebuild: str = ""
+) -> list[Uncounted]:
+    """The targets of which something else is remembered than a record adds; with `rebuild` also those that it has not
+    counted yet."""
+    found = []
+    for target in dict.fromkeys((*before, *amounts)):
+        entity = schema.entities.get(target[0])
+        if entity is None:
+            continue  # an entity that is no longer declared
+        identity, added = amounts.get(target, ({}, {}))
+        part = before.get(target) or Part(entity.token, identity)
+        if not is_counted(part, added, rebuild):
+            found.append(Uncounted(entity, part, added))
+    return found
 
 
 def target_of(entity: EntityType[Any], identity: Item) -> Target:
@@ -289,7 +307,7 @@ def _identity(entity: EntityType[Any], item: Item) -> Item | None:
         return None
 
 
-def _parts(schema: Schema, entity: EntityType[Any], memory: Item | None) -> dict[Target, Part]:
+def remembered_parts(schema: Schema, entity: EntityType[Any], memory: Item | None) -> dict[Target, Part]:
     """What is remembered, by target. Raises RecordUnreadable."""
     try:
         parts = parts_in(memory)

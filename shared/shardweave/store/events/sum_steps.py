@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import InputError, ValueRefused
-from ...schema.entity_type import EntityType
+from ...schema.entity_type import REVISION, EntityType
 from ...schema.read_models import sums_in
 from ...table.values import Item, Value, number_sum
 from ..attempts import AttemptContext
@@ -152,6 +152,21 @@ class FinishStep(SumStep):
         wrong = any(seen.found.item.get(name, 0) != number for name, number in numbers.items())
         plan = self._plan(seen, numbers, SumsMark(mark.since), moment, context)
         return CorrectedPlan(**{**vars(plan), "corrected": wrong})
+
+
+@dataclass(frozen=True)
+class CorrectStep(SumStep):
+    """Sets numbers of a record to what was counted, if it still has the revision `rev` and says what it `said`."""
+
+    said: Mapping[str, Any]
+    numbers: Mapping[str, Number]
+    rev: Any
+
+    def plan(self, seen: ReadResult, moment: AttemptContext, context: Context) -> WritePlan:
+        stored: Item = {} if seen.found is None else seen.found.item
+        if stored.get(REVISION) != self.rev or any(stored.get(name) != each for name, each in self.said.items()):
+            return WritePlan()
+        return self._plan(seen, self.numbers, mark_in(seen), moment, context)
 
 
 def _added(name: str, one: Any, more: Number) -> Number:

@@ -1,0 +1,89 @@
+"""Findings about what follows the table a little later: they are faults only if they stay.
+
+A read model follows its records by the table's stream. So a record that is not counted as it is now is kept here, and
+looked at again once it is so old that the stream must have told of it: it is a fault if it still has the same revision
+and the same is wrong with it. What is kept is saved with the progress of the doctor, as far as it is small; where a
+great many are kept, they are waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..schema.entity_type import REVISION
+from ..table.concurrency import run_concurrently
+from ..table.retry import RetryClock
+from ..table.values import Item
+from .examination import Confirmed
+from .findings import Finding
+
+LATE_SECONDS = 15.0
+"""A stream tells of a change within a second or two; the doctor's function has this long before its time is over."""
+MAX_KEPT = 10_000
+MAX_SAVED = 200
+"""More are settled before progress is saved."""
+
+
+@dataclass(frozen=True)
+class LateFinding:
+    """What seemed wrong with an item in one revision, and when."""
+
+    finding: Finding
+    key: Item
+    rev: Any
+    since: float
+
+
+class LateFindings:
+    """Those of one examination. `confirm` says what is wrong with an item at one moment."""
+
+    def __init__(
+        self, confirm: Callable[[Item], Confirmed | None], waiting: RetryClock, names: tuple[str, str]
+    ) -> None:
+        self._confirm = confirm
+        self._waiting = waiting
+        self._names = names
+        self._kept: list[LateFinding] = []
+
+    @property
+    def is_small(self) -> bool:
+        """Whether what is kept can be saved."""
+        return len(self._kept) <= MAX_SAVED
+
+    def add(self, finding: Finding, item: Item) -> None:
+        key = {name: item[name] for name in self._names}
+        self._kept.append(LateFinding(finding, key, item.get(REVISION), self._waiting.monotonic()))
+
+    def settled(self, *, all_of_them: bool = False) -> Iterator[Confirmed]:
+        """The faults among those that are old enough; `all_of_them` waits until all are."""
+        if all_of_them or len(self._kept) > MAX_KEPT:
+            self._wait()
+        past = self._waiting.monotonic() - LATE_SECONDS
+        old = [each for each in self._kept if each.since <= past]
+        self._kept = [each for each in self._kept if each.since > past]
+        return (each for each in run_concurrently(self._still, old) if each is not None)
+
+    def encode(self) -> list[Any]:
+        return [[each.finding.encode(), dict(each.key), each.rev] for each in self._kept]
+
+    def restore(self, saved: Sequence[Any]) -> None:
+        """Take up what was saved, as if it had been found now."""
+        now = self._waiting.monotonic()
+        self._kept = [LateFinding(Finding.decode(found), key, rev, now) for found, key, rev in saved]
+
+    # -- parts
+
+    def _wait(self) -> None:
+        if self._kept:
+            rest = max(each.since for each in self._kept) + LATE_SECONDS - self._waiting.monotonic()
+            while rest > 0:
+                self._waiting.sleep(rest)
+                rest = max(each.since for each in self._kept) + LATE_SECONDS - self._waiting.monotonic()
+
+    def _still(self, late: LateFinding) -> Confirmed | None:
+        now = self._confirm(late.key)
+        if now is None or late.finding not in now.findings or now.item.get(REVISION) != late.rev:
+            return None
+        return Confirmed(now.item, (late.finding,))
