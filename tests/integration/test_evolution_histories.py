@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from shardweave.maintenance.rekeying import Rekey
+from shardweave.reshard.coordinator import Seen
 from shardweave.reshard.rekey_states import FINISH, PURGE
 from tests.simulator.evolution import Parts, Told, run
 from tests.simulator.evolving import PLOTS, ROWS
@@ -47,6 +48,8 @@ def test_histories_meet_what_they_are_about(told: list[Told]) -> None:
     assert sum(each.followed for each in told) > len(told) // 2
     assert sum(each.conflicts for each in told) > len(told) // 4
     assert sum(each.crashes for each in told) > len(told) // 2
+    assert sum(each.held for each in told) > len(told) // 4, "a run was stopped between reading and writing"
+    assert sum(each.fenced for each in told) > len(told) // 8, "and had to write nothing any more"
     owned = [each for each in told if each.owned]
     assert len(told) // 4 < len(owned) < len(told), "with lookups and numbers, and without"
     assert sum(each.taken for each in owned) > len(owned) // 4, "values that another record had"
@@ -66,11 +69,11 @@ class Hurried(Rekey):
 
 
 MISSING = {
-    "the state in which old items only follow": (42, Parts(rekey=Hurried)),
+    "the state in which old items only follow": (91, Parts(rekey=Hurried)),
     "the condition that an old item is as the record was": (0, Parts(form=lambda form: form.trailing)),
 }
 """The history that shows it, and the parts without it."""
-COUNTING: dict[str, Any] = {"row": "token", "plot": "finished", "kinds": ("raise_counter",)}
+COUNTING: dict[str, Any] = {"row": "token", "plot": "finished", "kinds": ("raise_counter",), "pausing": False}
 
 
 @pytest.mark.parametrize("guard", MISSING)
@@ -79,3 +82,22 @@ def test_a_history_shows_that_a_guard_is_missing(guard: str) -> None:
     run(seed, **COUNTING)
     with pytest.raises(AssertionError, match="the counter is"):
         run(seed, **COUNTING, parts=parts)
+
+
+class Unfenced(Rekey):
+    """Also writes when another run has begun, or the state has been changed."""
+
+    def _took_over(self, seen: Seen) -> Seen:
+        return seen
+
+
+LATE = {18: ("hash", "taken back", "is stored twice"), 30: ("partition and sort", "taken back and finished", "answer")}
+"""Histories in which a run without a fence brings back what was removed: the row, the plot, and what is wrong."""
+
+
+@pytest.mark.parametrize("seed", LATE)
+def test_a_history_shows_that_the_fence_of_a_run_is_missing(seed: int) -> None:
+    row, plot, wrong = LATE[seed]
+    run(seed, row=row, plot=plot, pausing=True)
+    with pytest.raises(AssertionError, match=wrong):
+        run(seed, row=row, plot=plot, pausing=True, parts=Parts(rekey=Unfenced))

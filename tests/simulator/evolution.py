@@ -20,6 +20,7 @@ from typing import Any
 from shardweave.errors import AlreadyExists, Conflict, NotFound, OutcomeUnknown, ReshardRefused, ShardweaveError
 from shardweave.keys.sharding import ShardBump
 from shardweave.maintenance.rekeying import Rekey
+from shardweave.maintenance.run_fence import RunEnded
 from shardweave.reshard.coordinator import Coordinator
 from shardweave.reshard.leased_maps import LeasedMaps
 from shardweave.schema.entity import Entity
@@ -29,6 +30,7 @@ from shardweave.schema.schema import Schema
 from shardweave.store import RetryClock, Store
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
 from shardweave.store.lookups.lookup_records import OWNER, lookup_record
+from shardweave.table.fault_injection import WRITES
 from shardweave.table.values import Item
 from tests.simulator.client import Connection, Network, Weather
 from tests.simulator.clients import NOT_DONE, OWNERS, Writer
@@ -62,6 +64,10 @@ class Told:
     crashes: int
     taken: int
     """Writes that were refused since another record had the value."""
+    held: int
+    """Writes of a run that were sent when the operator was further than when they were read."""
+    fenced: int
+    """Those of them that were refused since another run had begun, or the state had been changed."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,8 @@ class World:
     followed: int = 0
     crashes: int = 0
     taken: int = 0
+    held: int = 0
+    fenced: int = 0
     late: set[tuple[Any, Any]] = field(default_factory=set)
     """Creates that arrived when nobody waited for them any more."""
 
@@ -155,10 +163,13 @@ class Side:
         draw = self.world.simulation.random
         return {"thing_id": name, "name": draw.choice("abc"), "owner": owner_of(name), "number": number}
 
-    def store(self, process: Process, *, bringing: bool = False) -> tuple[Store, Connection, LeasedMaps]:
+    def store(
+        self, process: Process, *, bringing: bool = False, connection: Connection | None = None
+    ) -> tuple[Store, Connection, LeasedMaps]:
         """The parts of one process."""
         simulation = self.world.simulation
-        connection = Connection(self.world.network, process, Weather(crash=self.world.crash if bringing else 0))
+        weather = Weather(crash=self.world.crash if bringing else 0)
+        connection = connection or Connection(self.world.network, process, weather)
         clocks: dict[str, Any] = {"clock": process.wall_ms, "monotonic": lambda: simulation.now}
         maps = LeasedMaps(
             connection, WAITS, waiting=self.world.waiting(), forms=self.forms or {}, bringing=bringing, **clocks
@@ -261,11 +272,36 @@ def process_name(client: Client) -> str:
     return f"the {'old' if client.is_old else 'new'} client"
 
 
-class Operator:
-    """The process that does what was plotted, and one that only runs beside it. Both die now and then."""
+class Pausing(Connection):
+    """The connection of a process that its machine stops for as long as it likes, when it has read something and is
+    about to write; a command is given meanwhile, or several are."""
 
-    def __init__(self, side: Side, clients: Sequence[Client], parts: Parts) -> None:
+    def __init__(self, operator: Operator, process: Process) -> None:
+        world = operator.side.world
+        super().__init__(world.network, process, Weather(crash=world.crash))
+        self._operator, self._world = operator, world
+
+    def run(self, operation: Any, *, guard: Any = None) -> Any:
+        draw, at = self._world.simulation.random, self._operator.position
+        if not isinstance(operation, WRITES) or draw.random() > PAUSES:
+            return super().run(operation, guard=guard)
+        goes_on = at + draw.choice((1, 1, 2, 3, len(self._world.plot)))
+        while self._operator.position < goes_on and not self._world.over:
+            self._world.simulation.sleep(200)
+        self._world.held += 1
+        return super().run(operation, guard=guard)
+
+
+PAUSES = 0.3
+
+
+class Operator:
+    """The process that does what was plotted, and one that only runs beside it. Both die now and then. `pausing`: the
+    other one is stopped between reading and writing."""
+
+    def __init__(self, side: Side, clients: Sequence[Client], parts: Parts, *, pausing: bool) -> None:
         self.side = side
+        self.pausing = pausing
         self.make = parts.rekey
         self.clients = clients
         self.position = 0
@@ -289,10 +325,10 @@ class Operator:
 
         simulation.spawn(name, run, simulation.random.randint(-SKEW_MS, SKEW_MS))
 
-    def rekey(self, process: Process) -> Rekey:
+    def rekey(self, process: Process, connection: Connection | None = None) -> Rekey:
         """What brings the records in, in this process."""
         world = self.side.world
-        store, connection, _ = self.side.store(process, bringing=True)
+        store, connection, _ = self.side.store(process, bringing=True, connection=connection)
         coordinator = Coordinator(
             connection, WAITS, new_token=world.name("token"), clock=process.wall_ms, waiting=world.waiting()
         )
@@ -314,15 +350,16 @@ class Operator:
 
     def help(self, process: Process) -> None:
         """Run now and then, as a process that was started twice does."""
-        simulation = self.side.simulation
-        rekey = self.rekey(process)
-        while not self.side.world.over:
-            simulation.sleep(int(simulation.random.random() * 20_000))
+        world, simulation = self.side.world, self.side.simulation
+        rekey = self.rekey(process, Pausing(self, process) if self.pausing else None)
+        while not world.over:
+            simulation.sleep(int(simulation.random.random() * (5_000 if self.pausing else 20_000)))
+            held = world.held
             try:
                 if rekey.status().state:
                     self._ran(rekey, lambda: simulation.random.random() < 0.2)
-            except ShardweaveError:
-                continue
+            except ShardweaveError as error:
+                world.fenced += isinstance(error, RunEnded) and world.held > held
 
     def _one(self, rekey: Rekey, command: str) -> bool:
         """Do one thing, and say whether it is done."""
@@ -387,6 +424,7 @@ def run(
     plot: str | None = None,
     operations: int = 3,
     kinds: Sequence[str] = KINDS,
+    pausing: bool | None = None,
     parts: Parts = WHOLE,
 ) -> Told:
     """Let one history happen. Raises AssertionError with what is wrong in it."""
@@ -419,7 +457,7 @@ def run(
         client.others = tuple(each for each in clients if each is not client)
         name = f"client {'old' if client.is_old else 'new'} {client.ids[0]}"
         simulation.spawn(name, client.run, draw.randint(-SKEW_MS, SKEW_MS))
-    Operator(new, clients, parts).begin()
+    Operator(new, clients, parts, pausing=draw.random() < 0.5 if pausing is None else pausing).begin()
     simulation.run(lambda: not (simulation.processes or simulation.jobs or network.late))
     server.settle()
     _check_end(world, new if world.plot[-2] == "finish" else old)
@@ -436,6 +474,8 @@ def run(
         server.conflicts,
         world.crashes,
         world.taken,
+        world.held,
+        world.fenced,
     )
 
 

@@ -9,21 +9,25 @@
 
 Guarantees: bring and sweep write a record in one transaction with a check that its old item is as it was read, if both
 are in one table; else the old item is read again afterwards, and the record follows in the next pass. Verify only
-counts what differed at one moment: the record was in the same revision before and after its old item was read.
+counts what differed at one moment: the record was in the same revision before and after its old item was read. Nothing
+is written by a run that is not the last one (see `run_fence`).
 
-Costs: a consistent read of each item; a read of each record, or old item, in batches; a write of each that differs.
+Costs: a consistent read of each item; a read of each record, or old item, in batches; a write of each that differs, up
+to 25 in a transaction. Where one of these is refused, each is written alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..errors import (
     BatchIncomplete,
     ImmutableProperty,
+    LimitExceeded,
     OutcomeUnknown,
     RevisionConflict,
     ShardMapChanged,
@@ -43,18 +47,23 @@ from ..store.reader import Reader
 from ..store.relations.enforced import record_name
 from ..store.sequences import counter_key
 from ..store.writing.old_form_actions import BringStep, LeaveStep, TakeStep
+from ..store.writing.sender import CONDITION_FAILED
 from ..store.writing.write_steps import WriteStep
 from ..table import Table
 from ..table.concurrency import run_concurrently
-from ..table.operations import DeleteItem
-from ..table.values import Item
+from ..table.operations import MAX_TRANSACTION_ACTIONS, Action, DeleteItem
+from ..table.values import Item, Value, item_bytes
+from .run_fence import RunEnded
 
 MAX_EXAMPLES = 20
+RECORDS_A_TRANSACTION = 25
+DELETED_BYTES = 3 * 1024 * 1024
+"""The most that old items have together which one transaction deletes."""
 TOGETHER = 10
 """How many records are brought in one transaction, when their values change hands."""
 ATTEMPTS = 5
 """How often an old item is read that is changed whenever it is brought in."""
-OF_THE_TABLE = (BatchIncomplete, ShardMapChanged, TableUnavailable, Throttled, TransactionConflict)
+OF_THE_RUN = (BatchIncomplete, RunEnded, ShardMapChanged, TableUnavailable, Throttled)
 """The errors that say nothing of a record."""
 
 
@@ -89,6 +98,17 @@ class PassCounts:
 COUNTED = ("read", "same", "written", "removed", "differing", "changed", "refused")
 
 
+@dataclass(frozen=True)
+class _Write:
+    """A write that may be in one transaction with others: its step, and how it is done `alone`. `item` is what it is
+    about, `seen` what the step would read, if that was read already."""
+
+    item: Item
+    step: WriteStep
+    alone: Callable[[], PassCounts]
+    seen: ReadResult | None = None
+
+
 class Passes:
     """The work of passes on pages of items. `old_table` is where the old items are, if it is another table."""
 
@@ -100,6 +120,7 @@ class Passes:
         self._form = form
         self._here = old_table is None
         self._workers = workers
+        self._fit = RECORDS_A_TRANSACTION
         self._numbered: dict[tuple[Any, ...], int] = {}
         self._old_reader = parts.reader if old_table is None else Reader(old_table, parts.waiting, parts.moment_of)
 
@@ -124,21 +145,44 @@ class Passes:
         """Bring records after their old items."""
         for each in self.own(items) if self._entity.sequences else ():
             self._count_on(each)
-        return self._each_old(items, self._brought)
+        counts, differing = self._differing(items)
+        return counts + self._written([self._bringing(old, seen) for old, seen in differing])
 
     def look(self, items: Sequence[Item]) -> PassCounts:
         """Compare old items with their records as they were read."""
-        return self._each_old(items, lambda old, seen: PassCounts(differing=1))
+        counts, differing = self._differing(items)
+        return counts + PassCounts(differing=len(differing))
 
     def verify(self, items: Sequence[Item]) -> PassCounts:
         """Compare old items with their records, each that differs once more."""
-        return self._each_old(items, lambda old, seen: self._compared(self._form.key(old), self._identity(old)))
+
+        def one(pair: tuple[Item, ReadResult]) -> PassCounts:
+            old = pair[0]
+            return self._tried(old, lambda: self._compared(self._form.key(old), self._identity(old)))
+
+        counts, differing = self._differing(items)
+        return _sum([counts, *run_concurrently(one, differing, self._workers)])
 
     def purge(self, items: Sequence[Item]) -> PassCounts:
         """Delete old items."""
-        return _sum(run_concurrently(self._purged, [each for each in items if self._form.is_own(each)], self._workers))
+        own = [each for each in items if self._form.is_own(each)]
+        readable: list[tuple[Item, dict[str, Any]]] = []
+        counts = [PassCounts(read=len(own))]
+        for old in own:
+            try:
+                readable.append((old, self._form.image(self._form.read(old))))
+            except ShardweaveError as error:
+                counts.append(self._refused(old, error))
+        earlier = self._form.old
+        if earlier is not None and (earlier.lookups or earlier.relations or earlier.sequences):
+            counts.append(self._written([self._leaving(earlier, old, image) for old, image in readable]))
+            self._remove_counters(earlier, own)
+        else:
+            counts += [self._purged(some) for some in _portions(readable)]
+        return _sum(counts)
 
-    def _each_old(self, items: Sequence[Item], differing: Callable[[Item, ReadResult], PassCounts]) -> PassCounts:
+    def _differing(self, items: Sequence[Item]) -> tuple[PassCounts, list[tuple[Item, ReadResult]]]:
+        """The old items that are not as their records, with what was found of these, and the counts of the others."""
         own = self.own(items)
         identities: list[Item] = []
         readable: list[Item] = []
@@ -150,14 +194,12 @@ class Passes:
             except ShardweaveError as error:
                 counts.append(self._refused(old, error))
         seen = self._parts.reader.find_now([(self._entity, identity) for identity in identities])
-
-        def one(pair: tuple[Item, ReadResult]) -> PassCounts:
-            old, found = pair
-            if found.found is not None and self._form.is_same(old, found.found.item):
-                return PassCounts(same=1)
-            return self._tried(old, lambda: differing(old, found))
-
-        return _sum([*counts, *run_concurrently(one, list(zip(readable, seen, strict=True)), self._workers)])
+        differing = [
+            (old, found)
+            for old, found in zip(readable, seen, strict=True)
+            if found.found is None or not self._form.is_same(old, found.found.item)
+        ]
+        return _sum([*counts, PassCounts(same=len(readable) - len(differing))]), differing
 
     def _identity(self, old: Item) -> dict[str, Any]:
         """The identity of an old item's record. Raises a ShardweaveError if the item can't become a record."""
@@ -172,6 +214,10 @@ class Passes:
         identity = {name: values[name] for name in entity.identity}
         entity.complete(values, self._parts.moment_of(entity).shard_map)
         return identity
+
+    def _bringing(self, old: Item, seen: ReadResult) -> _Write:
+        step = BringStep(self._entity, self._identity(old), self._form, old, self._here)
+        return _Write(old, step, lambda: self._brought(old, seen), seen)
 
     def _brought(self, old: Item, seen: ReadResult) -> PassCounts:
         """Bring a record after its old item, which is read again when it was changed, or the answer was lost."""
@@ -238,71 +284,82 @@ class Passes:
                 self._parts.numbering.advance(self._entity, sequence, scope, number)
                 self._numbered[known] = number
 
-    def _purged(self, old: Item) -> PassCounts:
-        try:
-            condition = self._form.unchanged(self._form.image(self._form.read(old)))
-        except ShardweaveError as error:
-            return self._refused(old, error)
-        earlier = self._form.old
-        if earlier is not None and (earlier.lookups or earlier.relations or earlier.sequences):
-            return self._tried(old, lambda: self._left(earlier, old), read=1)
-        refusal = self._parts.sender.send([DeleteItem(self._form.key(old), condition)])
-        return PassCounts(read=1, removed=1) if refusal is None else PassCounts(read=1, changed=1)
+    def _purged(self, olds: Sequence[tuple[Item, Item]]) -> PassCounts:
+        """Delete old items that are still as their images say."""
+        deletions: list[Action] = [DeleteItem(self._form.key(old), self._form.unchanged(image)) for old, image in olds]
+        counts = PassCounts()
+        while deletions:
+            refusal = self._parts.sender.send(deletions)
+            if refusal is None:
+                return counts + PassCounts(removed=len(deletions))
+            refused = [reason.code == CONDITION_FAILED for reason in refusal.reasons]
+            counts += PassCounts(changed=sum(refused))
+            deletions = [each for each, was in zip(deletions, refused, strict=True) if not was]
+        return counts
 
-    def _left(self, earlier: EntityType[Any], old: Item) -> PassCounts:
-        """Delete an old item of an earlier declaration that wrote more than the item."""
-        image, identity = self._form.image(self._form.read(old)), earlier.identity_in(old)
-        step = LeaveStep(earlier, identity, None, image=image, form=self._form)
-        removed = int(self._parts.writer.run(step).writes)
+    def _leaving(self, earlier: EntityType[Any], old: Item, image: Item) -> _Write:
+        step = LeaveStep(earlier, earlier.identity_in(old), None, image=image, form=self._form)
+        return _Write(old, step, partial(self._removed, step))
+
+    def _remove_counters(self, earlier: EntityType[Any], olds: Sequence[Item]) -> None:
+        """Delete the counters of an earlier declaration's numbers."""
+        keys: dict[tuple[Value, ...], Item] = {}
         for sequence in earlier.sequences:
-            scope = {element.name: old.get(element.name) for element in sequence.within}
-            self._parts.sender.send([DeleteItem(counter_key(earlier, sequence, scope))])
-        return PassCounts(removed=removed)
+            for old in olds:
+                scope = {element.name: old.get(element.name) for element in sequence.within}
+                key = counter_key(earlier, sequence, scope)
+                keys[tuple(key.values())] = key
+        for each in keys.values():
+            self._parts.sender.send([DeleteItem(each)])
 
     # -- of records
 
     def sweep(self, items: Sequence[Item]) -> PassCounts:
         """Delete records without an old item, and bring those after it whose old item was made anew since it was
         looked for."""
-        return self._each_record(items, self._swept, self._brought_anew)
+
+        def one(pair: tuple[Item, Item]) -> PassCounts:
+            record, old = pair
+            return self._tried(record, lambda: self._brought_anew(record, old))
+
+        counts, found = self._with_old_items(items)
+        having = [(record, old) for record, _, old in found if old is not None]
+        swept = self._written([self._taking(record, key, here=self._here) for record, key, old in found if old is None])
+        return _sum([counts, swept, *run_concurrently(one, having, self._workers)])
 
     def verify_records(self, items: Sequence[Item]) -> PassCounts:
         """Compare records with their old items, if they have none."""
-        return self._each_record(items, lambda record, key: self._compared(key, self._named(record)))
-
-    def undo(self, items: Sequence[Item]) -> PassCounts:
-        """Delete records."""
-
-        def one(record: Item) -> PassCounts:
-            step = TakeStep(self._entity, self._named(record), None, form=self._form, key=NO_KEY, here=False)
-            return self._tried(record, lambda: PassCounts(removed=int(self._parts.writer.run(step).writes)), read=1)
-
-        return _sum(run_concurrently(one, self.records(items), self._workers))
-
-    def _each_record(
-        self,
-        items: Sequence[Item],
-        lacking: Callable[[Item, Item], PassCounts],
-        having: Callable[[Item, Item], PassCounts] = lambda record, old: PassCounts(),
-    ) -> PassCounts:
-        records = self.records(items)
-        keys: list[Item] = []
-        readable: list[Item] = []
-        counts = [PassCounts(read=len(records))]
-        for record in records:
-            try:
-                keys.append(self._form.key(self._form.image(record)))
-                readable.append(record)
-            except ShardweaveError as error:
-                counts.append(self._refused(record, error))
-        there = self._old_items(keys)
 
         def one(pair: tuple[Item, Item]) -> PassCounts:
             record, key = pair
-            old = there.get(self._name(key))
-            return self._tried(record, lambda: lacking(record, key) if old is None else having(record, old))
+            return self._tried(record, lambda: self._compared(key, self._named(record)))
 
-        return _sum([*counts, *run_concurrently(one, list(zip(readable, keys, strict=True)), self._workers)])
+        counts, found = self._with_old_items(items)
+        lacking = [(record, key) for record, key, old in found if old is None]
+        return _sum([counts, *run_concurrently(one, lacking, self._workers)])
+
+    def undo(self, items: Sequence[Item]) -> PassCounts:
+        """Delete records."""
+        records = self.records(items)
+        taken = self._written([self._taking(record, NO_KEY, here=False) for record in records])
+        return taken + PassCounts(read=len(records))
+
+    def _with_old_items(self, items: Sequence[Item]) -> tuple[PassCounts, list[tuple[Item, Item, Item | None]]]:
+        """The records among some items, each with the key of its old item, and that item if it is there."""
+        records = self.records(items)
+        keyed: list[tuple[Item, Item]] = []
+        counts = [PassCounts(read=len(records))]
+        for record in records:
+            try:
+                keyed.append((record, self._form.key(self._form.image(record))))
+            except ShardweaveError as error:
+                counts.append(self._refused(record, error))
+        there = self._old_items([key for _, key in keyed])
+        return _sum(counts), [(record, key, there.get(self._name(key))) for record, key in keyed]
+
+    def _taking(self, record: Item, key: Item, *, here: bool) -> _Write:
+        step = TakeStep(self._entity, self._named(record), None, form=self._form, key=key, here=here)
+        return _Write(record, step, partial(self._removed, step))
 
     def _brought_anew(self, record: Item, old: Item) -> PassCounts:
         if not self.own([old]) or self._form.is_same(old, record):
@@ -310,26 +367,55 @@ class Passes:
         (seen,) = self._parts.reader.find_now([(self._entity, self._identity(old))])
         return self._brought(old, seen)
 
-    def _swept(self, record: Item, key: Item) -> PassCounts:
-        step = TakeStep(self._entity, self._named(record), None, form=self._form, key=key, here=self._here)
-        return PassCounts(removed=int(self._parts.writer.run(step).writes))
-
     def _named(self, record: Item) -> dict[str, Any]:
         return {name: record[name] for name in self._entity.identity}
 
     # -- both
 
-    def _tried(self, item: Item, work: Callable[[], PassCounts], *, read: int = 0) -> PassCounts:
+    def _written(self, writes: Sequence[_Write]) -> PassCounts:
+        """Carry out writes, as many in one transaction as fit; alone those of a transaction that is refused."""
+        counts, left = PassCounts(), list(writes)
+        while left:
+            some = left[: self._fit]
+            try:
+                counts += self._in_one(some)
+            except LimitExceeded:
+                self._fit = max(1, len(some) // 2)
+            else:
+                left = left[len(some) :]
+        return counts
+
+    def _in_one(self, writes: Sequence[_Write]) -> PassCounts:
+        """Carry out writes in one transaction. Raises LimitExceeded if they are too many."""
+        if len(writes) > 1:
+            try:
+                seen = [each.seen for each in writes if each.seen is not None]
+                steps = [each.step for each in writes]
+                plans = self._parts.writer.transact(steps, seen if len(seen) == len(steps) else None)
+            except (*OF_THE_RUN, LimitExceeded):
+                raise
+            except ShardweaveError:
+                pass  # Which of them is refused, and why, each says alone.
+            else:
+                removed = sum(plan.removes for plan in plans)
+                written = sum(plan.writes for plan in plans) - removed
+                return PassCounts(written=written, removed=removed, same=len(plans) - written - removed)
+        return _sum(run_concurrently(lambda each: self._tried(each.item, each.alone), writes, self._workers))
+
+    def _removed(self, step: WriteStep) -> PassCounts:
+        """Carry out a step that removes something."""
+        return PassCounts(removed=int(self._parts.writer.run(step).writes))
+
+    def _tried(self, item: Item, work: Callable[[], PassCounts]) -> PassCounts:
         """What was done with an item, or why not."""
         try:
-            counts = work()
-        except OF_THE_TABLE:
+            return work()
+        except (*OF_THE_RUN, TransactionConflict):
             raise
         except (RevisionConflict, OutcomeUnknown):
-            counts = PassCounts(changed=1)
+            return PassCounts(changed=1)
         except ShardweaveError as error:
             return self._refused(item, error)
-        return counts + PassCounts(read=read)
 
     def _compared(self, key: Item, identity: Item) -> PassCounts:
         """Whether an old item and its record differ at one moment."""
@@ -375,3 +461,17 @@ def _sum(counts: Sequence[PassCounts]) -> PassCounts:
     for each in counts:
         total += each
     return total
+
+
+def _portions(olds: Sequence[tuple[Item, Item]]) -> Iterator[list[tuple[Item, Item]]]:
+    """Old items, with their images, in as many parts as transactions are needed to delete them."""
+    portion: list[tuple[Item, Item]] = []
+    size = 0
+    for old, image in olds:
+        if portion and (len(portion) == MAX_TRANSACTION_ACTIONS - 1 or size + item_bytes(old) > DELETED_BYTES):
+            yield portion
+            portion, size = [], 0
+        portion.append((old, image))
+        size += item_bytes(old)
+    if portion:
+        yield portion

@@ -40,6 +40,7 @@ from ..table import Table
 from ..table.concurrency import MAX_WORKERS
 from .progress import Progress
 from .rekey_passes import COUNTED, NotBrought, PassCounts, Passes
+from .run_fence import FencedSender, fenced, run_ended
 from .walk import PAGE, Lanes, Pace, Walk, entity_lanes, saved_places, table_lanes
 
 SAVED_SECONDS = 5.0
@@ -101,8 +102,10 @@ class Rekey:
         page: int = PAGE,
         workers: int = MAX_WORKERS,
     ) -> None:
-        self._parts, self._coordinator, self._form = parts, coordinator, form
         self._entity: EntityType[Any] = form.entity
+        self._fence = FencedSender(parts, self._entity)
+        self._parts = parts = fenced(parts, self._fence)
+        self._coordinator, self._form = coordinator, form
         self._clock, self._waits, self._rate = clock, waits, rate
         self._pages: dict[str, Any] = {"page": page, "workers": workers}
         self._here = old_table is None
@@ -211,8 +214,9 @@ class Rekey:
         follow: Callable[[RekeyReport], object] = lambda report: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> RekeyReport:
-        """The passes of the state, from where an earlier run came to, to the end, or until `stop` says so. Raises
-        Conflict when another process does the same, or has changed the state."""
+        """The passes of the state, from where an earlier run came to, to the end, or until `stop` says so. An earlier
+        run that is still under way can't write any more. Raises Conflict (RunEnded) when another run has begun since,
+        or another process has changed the state."""
         seen = self._coordinator.read(self._entity)
         state = "" if seen is None else seen.control.rekey
         waiting = self._waiting(seen)
@@ -221,6 +225,21 @@ class Rekey:
         if state == FINISH:
             self._pass_on(PURGE)
             return self.run(follow, stop)
+        if seen is not None and state:
+            seen = self._took_over(seen)
+        try:
+            return self._ran(seen, state, follow, stop)
+        finally:
+            self._fence.token = ""
+
+    def _took_over(self, seen: Seen) -> Seen:
+        """Begin a run: from now on nothing is written by the one before."""
+        control = replace(seen.control, rekey_run=self._parts.context.new_revision())
+        self._replace(seen, control)
+        self._fence.token = control.rekey_run
+        return replace(seen, control=control)
+
+    def _ran(self, seen: Seen | None, state: str, follow: Any, stop: Any) -> RekeyReport:
         saved = self._progress.read() or {}
         report = self._decoded(saved, state)
         if saved.get("of") != self._run_name(seen) or report.done:
@@ -259,7 +278,7 @@ class Rekey:
                 counts += each
             report = replace(report, passes={**report.passes, name: counts})
             stopping = stop() and not walk.done
-            # After each page: a run that went on in a state that has ended would undo what was written since.
+            # Also a run that only reads ends soon after another one has begun.
             self._check_state(seen)
             if stopping or waiting.monotonic() - kept_at >= SAVED_SECONDS:
                 self._save(seen, report, {"pass": name, "lanes": [place.encode() for place in walk.places]})
@@ -315,6 +334,7 @@ class Rekey:
         if seen is None:
             raise Conflict("nothing is being brought in", where=self._entity.token, fix="`rekey start`")
         self._replace(seen, passed_on(seen.control, state, self._clock()))
+        self._fence.token = ""
         if not state:
             self._progress.read()
             self._progress.clear()
@@ -325,8 +345,9 @@ class Rekey:
 
     def _check_state(self, seen: Seen | None) -> None:
         now = self._coordinator.read(self._entity)
-        if self._run_name(now) != self._run_name(seen):
-            raise Conflict("the state has been changed", where=self._entity.token, fix="`run` again")
+        token = "" if now is None else now.control.rekey_run
+        if self._run_name(now) != self._run_name(seen) or token != self._fence.token:
+            raise run_ended(self._entity)
 
     def _waiting(self, seen: Seen | None) -> int:
         if seen is None or not seen.control.rekey:

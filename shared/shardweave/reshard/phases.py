@@ -169,6 +169,8 @@ class ReshardState:
     """The fingerprint of the old form."""
     rekey_ms: int = 0
     """When that state began."""
+    rekey_run: str = ""
+    """The token of the run that began last in that state, and alone may write (see `maintenance.run_fence`)."""
     unknown: tuple[tuple[str, Any], ...] = ()
     """Unknown fields that another version wrote, by name."""
 

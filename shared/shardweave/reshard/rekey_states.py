@@ -82,18 +82,19 @@ def begun(control: ReshardState | None, current: ShardMap, form: OldForm, waits:
         )
     version = 1 if control is None else control.version
     base = control or ReshardState(version, replace(current, version=version), entered_ms=now_ms, stepped_ms=now_ms)
-    return replace(base, rekey=FOLLOW, rekey_form=form.fingerprint, rekey_ms=now_ms)
+    return replace(base, rekey=FOLLOW, rekey_form=form.fingerprint, rekey_ms=now_ms, rekey_run="")
 
 
 def passed_on(control: ReshardState, state: str, now_ms: int) -> ReshardState:
-    """The control value in another state. Raises Conflict if that state does not follow the present one."""
+    """The control value in another state, in which no run has begun. Raises Conflict if that state does not follow the
+    present one."""
     if state not in FOLLOWING.get(control.rekey, ()):
         at = f"it is in {control.rekey!r}" if control.rekey else "nothing is being brought in"
         raise Conflict(
             f"{at}, so it can't go to {state or 'its end'!r}", where="rekey", fix="see `shardweave rekey status`"
         )
     form = control.rekey_form if state else ""
-    return replace(control, rekey=state, rekey_form=form, rekey_ms=now_ms)
+    return replace(control, rekey=state, rekey_form=form, rekey_ms=now_ms, rekey_run="")
 
 
 def settled_in_ms(control: ReshardState, waits: Waits, now_ms: int) -> int:

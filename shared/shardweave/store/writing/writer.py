@@ -88,10 +88,10 @@ class Writer:
             raise
         return plan
 
-    def transact(self, steps: Sequence[WriteStep]) -> tuple[WritePlan, ...]:
-        """Carry out several operations in one transaction."""
+    def transact(self, steps: Sequence[WriteStep], seen: Sequence[ReadResult] | None = None) -> tuple[WritePlan, ...]:
+        """Carry out several operations in one transaction. `seen` replaces the first read."""
         check_distinct(steps)
-        return self._run(tuple(steps), name_operation, None)
+        return self._run(tuple(steps), name_operation, seen)
 
     def transact_keeping(self, steps: Sequence[WriteStep], keeping: Keeping) -> tuple[WritePlan, ...]:
         """Carry out operations in one transaction, together with the actions of `keeping`. Raises TakenMeanwhile if
