@@ -20,7 +20,9 @@ from tests.simulator.client import Weather
 from tests.simulator.clients import FIRST_KINDS
 from tests.simulator.history import OWN_SHARDS, TABLE_SHARDS, WAITS, Setting, index_shards, run, setting_of
 from tests.simulator.movers import Plot
+from tests.simulator.numberers import NUMBERED_KINDS
 from tests.simulator.parts import EveryMarkIsKnown, Parts, WithoutConditions, without
+from tests.simulator.tallying import TALLYING_KINDS
 from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, FAMILY_KINDS
 
 THERE = Plot("start", ShardBump(0, 1, 2))
@@ -34,25 +36,41 @@ def test_histories(histories: range) -> None:
             raise AssertionError(f"history {seed}: {error}") from error
 
 
-PLAIN, TAGGED, FAMILY = range(3)
+PLAIN, TAGGED, FAMILY, NUMBERED, SUMMED = range(5)
 FLOORS = {
     (EVERY_KIND, 12): PLAIN,
     (EVERY_TAGGED_KIND, 12): TAGGED,
     (FAMILY_KINDS, 12): FAMILY,
+    (NUMBERED_KINDS, 12): NUMBERED,
+    (TALLYING_KINDS, 12): SUMMED,
+    (("items that expired",), 60): PLAIN,
+    (("copies that expired alone",), 10): PLAIN,
+    (("writes where a record had expired",), 15): PLAIN,
     (("things listed by size",), 60): TAGGED,
+    (("pages of things by size",), 100): TAGGED,
+    (("things rewritten",), 100): TAGGED,
+    (("rewrites that stopped",), 3): TAGGED,
     (("too many at once",), 6): PLAIN,
     (("things with parts that went",), 30): FAMILY,
+    (("things made and numbered", "numbers kept", "upserts that made", "upserts that changed"), 60): NUMBERED,
+    (("codes that were taken",), 10): NUMBERED,
+    (("codes exchanged",), 2): NUMBERED,
+    (("events told again", "events with a thing"), 20): SUMMED,
+    (("INSERT", "MODIFY", "REMOVE", "told again", "handled by two", "crash", "copy", "rebuilt"), 20): SUMMED,
+    (("removed by a mover", "numbers reset with something in them", "owners with less than all"), 20): SUMMED,
+    (("resets of what was seen",), 8): SUMMED,
 }
 """How often, at least, operations are carried out in `COUNTED` histories, by the kind of these."""
-COUNTED = range(99)
+COUNTED = range(165)
 
 
 @pytest.fixture(scope="module")
 def counted() -> list[Counter[str]]:
     """What is carried out in some histories in a row, by their kind."""
-    found = [Counter[str](), Counter[str](), Counter[str]()]
+    found = [Counter[str]() for _ in range(5)]
     for seed in COUNTED:
-        found[seed % 3].update(run(seed, setting_of(seed)).done)
+        told = run(seed, setting_of(seed))
+        found[seed % 5].update(Counter(told.done) + Counter(told.fed))
     return found
 
 
@@ -64,29 +82,13 @@ def test_histories_meet_every_operation(counted: list[Counter[str]], names: tupl
 
 def test_histories_meet_transactions_of_a_hundred_and_parts_made_while_things_go() -> None:
     met = Counter[str]()
-    for seed, kinds in ((seed, ("transact_many",)) for seed in range(0, 30, 3)):
+    for seed, kinds in ((seed, ("transact_many",)) for seed in range(0, 50, 5)):
         met.update(run(seed, replace(setting_of(seed), kinds=kinds, operations=6)).done)
-    for seed in range(2, 60, 3):
+    for seed in range(2, 100, 5):
         hurried = replace(setting_of(seed), kinds=("put", "delete", "add_part", "add_part", "add_part"), operations=60)
         met.update(run(seed, hurried).done)
     assert met["a hundred at once"] >= 3
     assert met["parts made while things went"] >= 3
-
-
-FED = ("INSERT", "MODIFY", "REMOVE", "told again", "handled by two", "crash", "copy", "removed by a mover", "rebuilt")
-"""What has to happen to the read model in the histories below, at least three times."""
-
-
-def test_histories_of_records_that_feed_a_read_model(histories: range) -> None:
-    seeds = histories[: max(20, len(histories) // 25)]
-    met: Counter[str] = Counter()
-    for seed in seeds:
-        try:
-            met.update(run(seed, Setting(summed=True)).fed)
-        except AssertionError as error:
-            raise AssertionError(f"history {seed}: {error}") from error
-    rare = {each: met[each] for each in FED if met[each] < 3}
-    assert not rare, f"met too rarely: {rare} of {dict(met)}"
 
 
 LOST_WITHOUT_A_LOOK_AT_THE_MAP = (5034, 5063)

@@ -6,7 +6,9 @@ client      a process's connection to it: what networks and dying processes do t
 oracle      what may be stored and seen, from what was asked and answered
 clients     the work of application processes: writes, reads, walks, each checked
 movers      the work of the processes that move records
-feeders     the work of the processes that feed a read model from the stream, and of one that rebuilds it
+feeders     the work of the processes that feed read models from the stream, and of one that rebuilds them
+writers     writes in every way there is; `numberers` of records that a sequence numbers (`serials` knows of them),
+            `tallying` of what is counted (`tallies` knows of it); `rewriters` bring records to the current version
 history     one history: a seed, a configuration, what came of it
 evolution   the same of a declaration that evolves (see `evolving`) while programs of the old and of the new one write
 

@@ -40,9 +40,13 @@ from tests.simulator.client import Connection, Network, Weather
 from tests.simulator.oracle import Oracle, Value
 from tests.simulator.parts import Parts
 from tests.simulator.scheduler import Process, Simulation
+from tests.simulator.serials import Serials, shelf_of
 from tests.simulator.server import Server
+from tests.simulator.tallies import Tallies
 from tests.simulator.things import CITIES, NAMES, OWNERS, SIZES, TAGS
 
+SHARED = "shared-"
+"""Records that all make, change and delete: what they have is known to nobody."""
 NOT_DONE = (
     BatchIncomplete,
     DeleteIncomplete,
@@ -71,6 +75,8 @@ class World:
     """What the processes that move records take for the waits, and `trusted` those that write and read."""
     trusted: Waits
     parts: Parts
+    expiring: bool = False
+    """Whether some records expire."""
     numbers: Any = field(default_factory=lambda: itertools.count(1))
     given: dict[int, dict[str, Any]] = field(default_factory=dict)
     """What was written, by its number."""
@@ -79,9 +85,13 @@ class World:
     """How often the counter was certainly, and perhaps, raised."""
     walks: int = 0
     scans: int = 0
+    rewritten: bool = False
+    """Whether all records were brought to the current version."""
     writes: int = 0
     done: Counter[str] = field(default_factory=Counter)
     """How often each kind of operation was carried out."""
+    tallies: Tallies = field(default_factory=Tallies)
+    serials: Serials = field(default_factory=Serials)
     parts_told: Oracle = field(default_factory=Oracle)
     """The oracle of the parts of things."""
     parts_of: dict[str, str] = field(default_factory=dict)
@@ -94,7 +104,11 @@ class World:
 
     @property
     def tagged(self) -> bool:
-        return bool(self.schema.entities["thing"].lookups)
+        return "tag" in self.schema.entities["thing"].lookups
+
+    @property
+    def numbered(self) -> bool:
+        return bool(self.schema.entities["thing"].sequences)
 
     def store(self, process: Process, weather: Weather | None = None) -> tuple[Store, Connection, LeasedMaps]:
         """The parts of one process."""
@@ -130,7 +144,7 @@ class World:
         for put in puts:
             if not isinstance(put, TablePut) or "thingId" not in put.item or put.condition is None:
                 continue
-            if put.condition.evaluate({}):
+            if put.condition.evaluate({}) and not str(put.item["thingId"]).startswith(SHARED):
                 told, name = (self.parts_told, "partId") if "partId" in put.item else (self.oracle, "thingId")
                 told.arrived_late(self.simulation.now, put.item[name], put.item["number"])
 
@@ -141,8 +155,20 @@ class World:
             given["tags"] = set(draw.sample(TAGS, draw.randrange(len(TAGS))))
             given["sizes"] = {size: draw.randrange(-2, 3) for size in SIZES if draw.random() < 0.7}
             given["place"] = {"city": draw.choice(CITIES), "floor": number} if draw.random() < 0.8 else None
-        self.given[number] = given
+        if self.numbered:
+            given["shelf"] = shelf_of(name)
+        if self.expiring and not name.startswith(("counter", "contest")):
+            lasts = draw.randrange(1, 25) if draw.random() < 0.4 else None
+            given["ttl"] = None if lasts is None else self.simulation.now // 1000 + lasts
+        self.give(number, given)
         return dict(given)
+
+    def give(self, number: int, values: dict[str, Any]) -> None:
+        """Remember what a number's record has."""
+        self.given[number] = values
+        self.oracle.expires.pop(number, None)
+        if values.get("ttl") is not None:
+            self.oracle.expires[number] = values["ttl"] * 1000
 
 
 FIRST_KINDS = (
@@ -168,6 +194,8 @@ class Writer:
         self.left = operations
         self.failed = False
         """Whether the operation under way was not carried out."""
+        self.began = 0
+        """When the last write of records of its own began."""
 
     def key(self, name: str) -> Any:
         """What identifies a record."""
@@ -229,6 +257,7 @@ class Writer:
         written = self._write({name: None}, lambda: self.store.write(delete))
         if written is not None:
             before = None if written.before is None else written.before.number
+            possible = self._seen(name, possible)
             assert before in possible, f"{name}: delete gives {before}, possible was {set(possible)}"
 
     def delete(self) -> None:
@@ -236,6 +265,7 @@ class Writer:
         possible = self.world.oracle.of(name).possible
         done = self._write({name: None}, lambda: self.store.delete(self.world.model, self.key(name)))
         if done is not None:
+            possible = self._seen(name, possible)
             there = possible - {None}
             assert there if done else None in possible, f"{name}: delete says {done}, possible was {set(possible)}"
 
@@ -409,7 +439,12 @@ class Writer:
     def _write(self, new: dict[str, Value], work: Callable[[], Any], *, told: bool = False) -> Any:
         """What the work gives, None where it was not done, or may not have been: with `told` that is raised."""
         oracle = self.world.oracle
-        before = oracle.begin(self._now(), new)
+        self.began = self._now()
+        before = oracle.begin(self.began, new)
+        seen = {name: oracle.of(name).seen(raw, self.began, self.began) for name, raw in before.items()}
+        self.world.done["writes where a record had expired"] += any(
+            seen[name] == {None} and None not in raw for name, raw in before.items()
+        )
         try:
             answer = work()
         except OutcomeUnknown:
@@ -430,8 +465,7 @@ class Writer:
         return answer
 
     def _learn(self, name: str, *, exists: bool) -> None:
-        possible = self.world.oracle.of(name).possible
-        self.world.oracle.learn(self._now(), name, possible - {None} if exists else frozenset({None}))
+        self.world.oracle.learn(self.began, self._now(), name, exists=exists)
 
     def _check_read(self, names: list[str], read: Callable[[], list[Any]]) -> None:
         began = self._now()
@@ -447,6 +481,10 @@ class Writer:
                 place, given = record.place, self.world.given[value].get("place")
                 shown = None if place is None else place.model_dump()
                 assert shown == given, f"{name}: {value} is at {shown}, it was given {given}"
+
+    def _seen(self, name: str, possible: frozenset[Value]) -> frozenset[Value]:
+        """What the last write may have taken for what was possible before it."""
+        return self.world.oracle.of(name).seen(possible, self.began, self._now())
 
     def _pick(self) -> str:
         return self.world.simulation.random.choice(self.ids)

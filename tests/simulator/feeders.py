@@ -1,7 +1,8 @@
 """The processes that feed a read model from the table's stream, and one that rebuilds it, while records move.
 
 Each is given changes, those of one item in order and of several in any, late, and some of them twice; it dies now and
-then, and another goes on. In the end the numbers are the sums over the records that are stored.
+then, and another goes on. In the end the numbers are the sums over the records that are stored, less what resets left
+out, and what was remembered of each record is what it adds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from shardweave.table.stream_operations import StreamRecord
 from shardweave.table.values import Item
 from tests.simulator.clients import World
 from tests.simulator.scheduler import Process
-from tests.simulator.server import Key
+from tests.simulator.server import TTL, Key
 from tests.simulator.things import OWNERS
 
 FEEDERS = 2
@@ -43,19 +44,35 @@ class Feeders:
 
     @property
     def over(self) -> bool:
-        """Whether every change was handled."""
-        return not any(self.waiting.values())
+        """Whether everything that expires was removed, and every change was handled."""
+        return not any(self.waiting.values()) and not any(
+            item.get(TTL) for key, item in self.world.server.items.items() if key[0].startswith("thing!")
+        )
 
     def check_end(self) -> None:
         """Each owner's numbers are the sums over the records that are stored."""
-        items = self.world.server.items
+        items, tallies = self.world.server.items, self.world.tallies
         things = [item for key, item in items.items() if key[0].startswith("thing!")]
-        totals = {item["owner"]: item for key, item in items.items() if key[0].startswith("total!")}
+        totals, noted = self._by_owner("total!"), self._by_owner("tally!")
         for owner in OWNERS:
             own = [item["number"] for item in things if item["owner"] == owner]
+            remembered = tallies.whole(owner, "things"), tallies.whole(owner, "numbers")
+            assert remembered == (len(own), sum(own)), f"of {owner} is remembered {remembered}, not {own}"
             total = totals.get(owner, {})
             found = total.get("things", 0), total.get("numbers", 0)
-            assert found == (len(own), sum(own)), f"{owner} has {found}, not {(len(own), sum(own))}"
+            wanted = tallies.counted(owner, "things"), tallies.counted(owner, "numbers")
+            assert found == wanted, f"{owner} has {found}, not {wanted}"
+            self.shapes["owners with less than all"] += found != remembered
+        tallies.check_events(noted)
+        self.shapes.update(tallies.shapes)
+
+    def _by_owner(self, prefix: str) -> dict[str, Item]:
+        found: dict[str, Item] = {}
+        for key, item in self.world.server.items.items():
+            if key[0].startswith(prefix):
+                assert item["owner"] not in found, f"{item['owner']} is stored twice, the second time as {key}"
+                found[item["owner"]] = item
+        return found
 
     # -- processes
 
@@ -121,6 +138,7 @@ class Feeders:
     # -- the stream
 
     def _written(self, key: Key, old: Item | None, new: Item | None, by: str) -> None:
+        self.world.tallies.written(key[0], new)
         if not key[0].startswith("thing!"):
             return
         server = self.world.server

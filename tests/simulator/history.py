@@ -16,15 +16,19 @@ from shardweave.schema.upgrades import VERSION
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
 from shardweave.store.lookups.lookup_records import OWNER, lookup_keys, lookup_record
 from shardweave.store.relations.enforced import COUNTED, counter_key
+from shardweave.table.values import Item
 from tests.simulator.client import Network, Weather
 from tests.simulator.clients import KINDS, World
 from tests.simulator.feeders import Feeders
 from tests.simulator.movers import Movers, Plot
+from tests.simulator.numberers import NUMBERED_KINDS, NumberingWriter
 from tests.simulator.oracle import Oracle
 from tests.simulator.parts import WHOLE, Parts
+from tests.simulator.rewriters import Rewriter
 from tests.simulator.scanners import Scanner
 from tests.simulator.scheduler import START_MS, Simulation
-from tests.simulator.server import Server
+from tests.simulator.server import TTL, Server
+from tests.simulator.tallying import TALLYING_KINDS, TallyingWriter
 from tests.simulator.things import MADE_UP, thing_schema
 from tests.simulator.walkers import Walker
 from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, FAMILY_KINDS, EveryWriter
@@ -74,6 +78,8 @@ class Setting:
     writers: int = 2
     walkers: int = 2
     scanners: int = 0
+    rewriting: bool = False
+    """A process brings all records to the current version, stopped now and then."""
     operations: int = 14
     kinds: Sequence[str] = KINDS
     """What writers do."""
@@ -83,22 +89,30 @@ class Setting:
     """Of the indexes of names and of owners; None takes them from the seed."""
     parts: Parts = WHOLE
     summed: bool = False
-    """A read model has sums over the records of each owner."""
+    """Read models have sums over the records of each owner, and over events."""
+    moves: Sequence[str] = ("thing",)
+    """One of which is moved."""
     tagged: bool = False
     """Records have tags and sizes, a lookup by each tag, ordered ones of the names and of each size, and a model; those
     of the beginning are of an earlier version."""
+    expiring: bool = False
+    """Some records expire, each within seconds of its last write."""
+    numbered: bool = False
+    """A sequence numbers the records, and no two may have a code."""
     family: bool = False
-    """Records have parts that go with them, and these are moved every other time."""
+    """Records have parts that go with them."""
 
 
 def setting_of(seed: int) -> Setting:
     """The setting of a history among many: plain records, records with everything in them, and records with parts take
     turns."""
     return (
-        Setting(kinds=EVERY_KIND),
-        Setting(kinds=EVERY_TAGGED_KIND, tagged=True),
-        Setting(kinds=FAMILY_KINDS, family=True, writers=2, operations=24),
-    )[seed % 3]
+        Setting(kinds=EVERY_KIND, expiring=True),
+        Setting(kinds=EVERY_TAGGED_KIND, tagged=True, expiring=True, rewriting=True),
+        Setting(kinds=FAMILY_KINDS, family=True, operations=24, moves=("thing", "part")),
+        Setting(kinds=NUMBERED_KINDS, numbered=True, operations=24),
+        Setting(kinds=TALLYING_KINDS, summed=True, operations=20, expiring=True, moves=("thing", "total", "tally")),
+    )[seed % 5]
 
 
 def run(seed: int, setting: Setting = Setting()) -> Told:
@@ -110,14 +124,15 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         bumps.append(ShardBump(START_MS + draw.choice(BUMPS_BEGIN), 1, 4))
     MADE_UP.last = 0
     shards = index_shards(seed) if setting.shards is None else setting.shards
-    schema = thing_schema(tuple(bumps), shards, tagged=setting.tagged, family=setting.family, summed=setting.summed)
+    extras = {"summed": setting.summed, "numbered": setting.numbered}
+    schema = thing_schema(tuple(bumps), shards, tagged=setting.tagged, family=setting.family, **extras)
     server = Server(simulation, schema.layout, MAX_LAG_MS, setting.waits.request_ms)
     network = Network(server, setting.waits.accepted_ms)
     waits = setting.waits, setting.weather, setting.believed, setting.trusted, setting.parts
-    world = World(simulation, server, network, Oracle(), schema, *waits)
+    world = World(simulation, server, network, Oracle(skew_of(setting)), schema, *waits, expiring=setting.expiring)
     network.arrived_late = world.arrived_late
     plots = draw.choice(PLOTS) if setting.plots is None else setting.plots
-    moved = "part" if setting.family and draw.random() < 0.5 else "thing"
+    moved = setting.moves[0] if len(setting.moves) == 1 else draw.choice(setting.moves)
     movers = Movers(world, plots, setting.mover_crashes, setting.mover_naps, moved)
 
     def happen() -> int | None:
@@ -135,6 +150,7 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         lambda: movers.over and not simulation.jobs and not network.late and _clients_over(simulation) and feeders.over
     )
     server.settle()
+    world.done.update({"items that expired": server.expired, "copies that expired alone": server.halved})
     maps = {name: entity.shard_map for name, entity in schema.entities.items()} | {moved: movers.map_in_force()}
     _check_end(world, maps["thing"])
     if setting.family:
@@ -154,6 +170,11 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
     )
 
 
+def skew_of(setting: Setting) -> int:
+    """By how much clocks are wrong at most."""
+    return setting.waits.accepted_ms * 9 // 10
+
+
 def index_shards(seed: int) -> tuple[int | None, int | None]:
     """The shards of a history's indexes: among 64 seeds in a row each pair is met once."""
     return OWN_SHARDS[seed % 8], OWN_SHARDS[seed // 8 % 8]
@@ -171,21 +192,26 @@ PLOTS: tuple[tuple[Plot, ...], ...] = (
 def begin_clients(world: World, setting: Setting) -> None:
     """Start the application's processes, with clocks that are wrong by as much as is allowed."""
     draw = world.simulation.random
-    skew = setting.waits.accepted_ms * 9 // 10
+    skew = skew_of(setting)
 
     for position in range(setting.writers):
-        writer = EveryWriter(world, f"w{position}", setting.operations, setting.kinds)
+        make = NumberingWriter if setting.numbered else TallyingWriter if setting.summed else EveryWriter
+        writer = make(world, f"w{position}", setting.operations, setting.kinds)
         world.simulation.spawn(f"client {position}", writer.run, draw.randint(-skew, skew))
     for position in range(setting.walkers):
         walker = Walker(world, 3)
         world.simulation.spawn(f"walker {position}", walker.run, draw.randint(-skew, skew))
+    if setting.rewriting:
+        world.simulation.spawn("rewriter", Rewriter(world).run, draw.randint(-skew, skew))
     for position in range(setting.scanners):
         scanner = Scanner(world, 3)
         world.simulation.spawn(f"scanner {position}", scanner.run, draw.randint(-skew, skew))
 
 
 def _clients_over(simulation: Simulation) -> bool:
-    return not any(process.name.startswith(("client", "walker", "scanner")) for process in simulation.processes)
+    return not any(
+        process.name.startswith(("client", "walker", "scanner", "rewriter")) for process in simulation.processes
+    )
 
 
 def _fill(world: World) -> None:
@@ -199,6 +225,8 @@ def _fill(world: World) -> None:
         if position == 0:
             number = 0
             values["number"] = 0
+        if world.numbered:
+            values["serial"] = world.serials.began_with(name, values["number"])
         item = entity.complete(entity.dump(entity.validate(values)) | {"rev": f"first-{position}"})
         if world.tagged:  # as an earlier version of the program stored it
             item = {each: value for each, value in item.items() if each != VERSION} | {"remark": name}
@@ -210,6 +238,11 @@ def _fill(world: World) -> None:
         if position:
             world.oracle.begin(START_MS, {name: number})
             world.oracle.end(START_MS, {name: number})
+    if world.numbered:
+        for counter in world.serials.counters(entity):
+            world.server.set(world.server.key_of(counter), counter, "filling")
+        marker = {**marker_key(entity, "code"), STATE: READY, "rev": "first"}
+        world.server.set(world.server.key_of(marker), marker, "filling")
     if "part" in world.schema.entities:
         part = world.schema.entities["part"]
         for each in (*part.lookups, *part.relations):
@@ -225,9 +258,11 @@ def lookup_keys_in(entity: EntityType[Any], item: Mapping[str, Any]) -> Iterator
 
 
 def _check_lookups(world: World) -> None:
-    """There is a lookup record for each member of each record, and no other."""
+    """There is a lookup record for each member of each record, and no other, but of what has expired."""
     wanted, found = set(), set()
     for key, item in world.server.items.items():
+        if item.get(TTL) is not None and item[TTL] * 1000 <= world.simulation.now:
+            continue
         entity = world.schema.entities.get(key[0].partition("!")[0])
         if entity is not None:
             wanted |= {world.server.key_of(each) for _, each in lookup_keys_in(entity, item)}
@@ -263,23 +298,32 @@ def _check_end(world: World, shard_map: ShardMap) -> None:
     """What is stored in the end is what the oracle says, each record once and where it belongs."""
     entity = world.schema.entities["thing"]
     stored: dict[str, int] = {}
+    found_items: dict[str, Item] = {}
     for key, item in world.server.items.items():
         if not key[0].startswith("thing!"):
             continue
         name = item["thingId"]
         assert name not in stored, f"{name} is stored twice, the second time as {key}"
-        stored[name] = item["number"]
+        stored[name], found_items[name] = item["number"], item
         kept = {each: value for each, value in entity.current(item).items() if each != MARK}
         if world.tagged:
             assert ("remark" in item) != entity.upgrades.is_current(item), f"{name} is of two versions"
-            assert entity.current(item).get("note") in (None, name), f"{name} has another's note"
+            was_there = name == "counter" or name.startswith("old-")
+            assert entity.current(item).get("note") == (name if was_there else None), f"{name} has another's note"
+            is_current = entity.upgrades.is_current(item) or item.get(TTL) is not None
+            assert is_current or not world.rewritten, f"{name} is of an earlier version"
         assert kept == entity.complete(entity.visible(item) | {"rev": item["rev"]}, shard_map), f"{name} is at {key}"
         for index, entries in world.server.indexes.items():
             has_keys = index != "city" or (item.get("place") or {}).get("city") is not None
             assert entries.get(key) == (item if has_keys else None), f"{name} is not in {index} as it is stored"
     _check_lookups(world)
+    if world.numbered:
+        world.serials.check_end(entity, world.server, found_items)
     for name, record in world.oracle.records.items():
-        assert stored.get(name) in record.possible, f"{name}: {stored.get(name)} is stored, not {set(record.possible)}"
+        now = world.simulation.now
+        possible = record.between(now, now)
+        found = record.seen({stored.get(name)}, now, now)
+        assert found & possible, f"{name}: {stored.get(name)} is stored, not {set(possible)}"
     certain, perhaps = world.counted
     assert certain <= stored["counter"] <= certain + perhaps, f"the counter is {stored['counter']}: {world.counted}"
     for name, numbers in world.created.items():

@@ -112,6 +112,9 @@ class Server:
     indexes: dict[str, dict[Key, Item]] = field(default_factory=dict)
     written: Callable[[Key, Item | None, Item | None, str], None] = lambda key, old, new, by: None
     conflicts: int = 0
+    expired: int = 0
+    """How many items the table removed since they had expired, and `halved` how many of them had another copy."""
+    halved: int = 0
 
     def __post_init__(self) -> None:
         self.indexes = {index.name: {} for index in self.layout.indexes}
@@ -156,7 +159,10 @@ class Server:
             if item.get(TTL) is not None and item[TTL] <= seconds and key not in self._locked
         ]
         if expired:
-            self.set(self.simulation.random.choice(expired), None, "ttl")
+            key = self.simulation.random.choice(expired)
+            self.expired += 1
+            self.halved += any(other[1] == key[1] and other != key for other in self.items)
+            self.set(key, None, "ttl")
 
     def lagging_keys(self, by: Callable[[str], bool]) -> set[Key]:
         """The items of which some index does not show the newest change, made by such a one."""

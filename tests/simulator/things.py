@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from shardweave.keys.sharding import ShardBump
-from shardweave.schema.declarations import Index, Lookup, OrderedLookup, belongs_to
+from shardweave.schema.declarations import Index, Lookup, OrderedLookup, Sequence, Unique, belongs_to
 from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
@@ -57,11 +57,14 @@ def thing_schema(
     tagged: bool = False,
     family: bool = False,
     summed: bool = False,
+    numbered: bool = False,
 ) -> Schema:
     """The records of a history, and the shards that the indexes of names and of owners have of their own. `tagged`:
     they have tags and sizes, a lookup by each tag, lists of each owner in the order of names and of each size, a model,
     and an upgrade.
-    `family`: they have parts, which go with them. `summed`: a read model has sums over them, see `totals`."""
+    `numbered`: a sequence numbers them within a shelf, and no two may have a code.
+    `family`: they have parts, which go with them. `summed`: read models have sums over them and over events, see
+    `totals`."""
     by_name, by_owner = shards
 
     class Thing(Entity, token="thing", shard_bumps=list(bumps), upgrades=[note_of_remark] if tagged else []):
@@ -88,6 +91,12 @@ def thing_schema(
             name_list = OrderedLookup("name", within="owner", name="byName")
             sizes: dict[str, int] = Field(default_factory=dict)
             size_list = OrderedLookup("sizes", within="owner", then="number")
+        if numbered:
+            shelf: str
+            serial: int = 0
+            code: int | None = None
+            numbering = Sequence("serial", within="shelf")
+            code_lookup = Unique("code")
 
     class Part(Entity, token="part", shard_bumps=list(bumps)):
         """What goes with its thing."""
@@ -101,8 +110,8 @@ def thing_schema(
         thing = belongs_to(Thing, by="thing_id", enforced=True, on_delete="cascade")
 
     placed = Index("city", hash_key="city_hash_key", range_key="floor_range_key")
-    total, totals = totals_of(Thing)
-    more: list[type[Entity]] = [*([Part] if family else []), *([total] if summed else [])]
+    written, read_models = totals_of(Thing)
+    more: list[type[Entity]] = [*([Part] if family else []), *(written if summed else [])]
     return Schema(
         [Thing, *more],
         [
@@ -110,5 +119,5 @@ def thing_schema(
             Index("name", hash_key="hash_key" if by_name is None else "all_hash_key", range_key="name_range_key"),
             Index("owner", hash_key="owner_hash_key", range_key="created"),
         ],
-        read_models=[totals] if summed else [],
+        read_models=read_models if summed else [],
     )

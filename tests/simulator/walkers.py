@@ -48,7 +48,7 @@ class Walker:
     def _walk(self, runner: QueryRunner, spec: QuerySpec) -> None:
         simulation, world = self.world.simulation, self.world
         began = simulation.now
-        dirty = world.server.lagging_keys(lambda by: not by.startswith("mover"))
+        dirty = world.server.lagging_keys(lambda by: not by.startswith(("mover", "rewriter")))
         uncertain = {range_key.removeprefix("thingId#") for _, range_key in dirty}
         found: list[Any] = []
         while True:

@@ -12,9 +12,18 @@ from shardweave.errors import LimitExceeded, NotFound, OutcomeUnknown, ParentMis
 from shardweave.store import Add, Check, Create, Put, Update
 from tests.simulator.clients import FIRST_KINDS, KINDS, NOT_DONE, TAGGED_KINDS, Writer
 from tests.simulator.oracle import Value
+from tests.simulator.things import OWNERS, SIZES
 
 EVERY_KIND = (*KINDS, "put_back", "transact_many", "transact_changes", "add_or_make")
-EVERY_TAGGED_KIND = (*TAGGED_KINDS, "put_back", "patch_place", "patch_place", "transact_changes")
+EVERY_TAGGED_KIND = (
+    *TAGGED_KINDS,
+    "put_back",
+    "patch_place",
+    "patch_place",
+    "transact_changes",
+    "page_sizes",
+    "page_sizes",
+)
 FAMILY_KINDS = (
     *("create", "put", "put", "update", "get", "delete", "delete", "remove", "batch", "transact", "upsert"),
     *("add_part", "add_part", "add_part", "add_part", "add_part", "drop_part", "move_part", "list_parts"),
@@ -34,23 +43,53 @@ class EveryWriter(Writer):
         written = self._write({name: number}, lambda: self.store.write(put))
         if written is not None:
             before = None if written.before is None else written.before.number
+            possible = self._seen(name, possible)
             assert before in possible, f"{name}: put gives {before}, possible was {set(possible)}"
 
     def patch_place(self) -> None:
         """A change of one part of the model in a record."""
         name, number = self._pick(), self._number()
         given = self.world.given
-        given[number] = self.world.values(name, number)
+        self.world.values(name, number)
 
         def moved(record: Any) -> dict[str, Any]:
             place = record.place
             city = "moss" if place is None else place.city
             new = {"city": city, "floor": number}
-            given[number] = {**given[record.number], "number": number, "place": new}
+            self.world.give(number, {**given[record.number], "number": number, "place": new})
             return {"number": number, "place": new}
 
         with contextlib.suppress(NotFound):
             self._write({name: number}, lambda: self.store.update(self.world.model, name, moved))
+
+    def page_sizes(self) -> None:
+        """The same list as in `list_sizes`, in small pages, which other writes come between."""
+        draw = self.world.simulation.random
+        owner, size, reverse, limit = draw.choice(OWNERS), draw.choice(SIZES), draw.random() < 0.5, draw.choice((1, 2))
+        asked: dict[str, Any] = {"within": {"owner": owner, "sizes.name": size}, "reverse": reverse, "limit": limit}
+        found: list[Any] = []
+        began, after = self._now(), None
+        while True:
+            try:
+                page = self.store.find_by(self.world.model, "sizes", after=after, **asked)
+            except NOT_DONE:
+                self.failed = True
+                return
+            found += page.items
+            self.world.done["pages of things by size"] += 1
+            after = page.after
+            if after is None:
+                break
+            self.world.simulation.sleep(int(draw.random() ** 3 * 3_000))
+        values = [(each.sizes[size], each.number) for each in found]
+        assert values == sorted(values, reverse=reverse), f"{owner}'s {size} is {values}"
+        ids = [each.thing_id for each in found]
+        for name, record in self.world.oracle.records.items():
+            is_steady, value = record.steady(began, self._now())
+            if is_steady:
+                given = {} if value is None else self.world.given[value]
+                is_listed = given.get("owner") == owner and size in given["sizes"]
+                assert ids.count(name) == is_listed, f"{name}: listed {ids.count(name)} times, it had {value}"
 
     def add_or_make(self) -> None:
         """An addition to a record that is made where there is none: its number is the sum, which is given nowhere

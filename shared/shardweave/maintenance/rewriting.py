@@ -38,7 +38,7 @@ from ..store.locations import ReadResult, StoredItem
 from ..store.parts import StoreParts
 from ..store.writing.prepare import rewritten_draft
 from ..store.writing.write_steps import Context, WritePlan, WriteStep, replacement
-from ..table.concurrency import run_concurrently
+from ..table.concurrency import MAX_WORKERS, run_concurrently
 from ..table.conditions import compare
 from ..table.values import Item
 from .progress import Progress
@@ -100,10 +100,19 @@ def _content(item: Item) -> dict[str, Any]:
 class Rewrite:
     """One rewrite of one entity's records. `rate` is how many are read in a second; 0 is as many as can be."""
 
-    def __init__(self, parts: StoreParts, entity: EntityType[Any], *, rate: float = 0, page: int = PAGE) -> None:
+    def __init__(
+        self,
+        parts: StoreParts,
+        entity: EntityType[Any],
+        *,
+        rate: float = 0,
+        page: int = PAGE,
+        workers: int = MAX_WORKERS,
+    ) -> None:
         self._parts = parts
         self._entity = entity
         self._page = page
+        self._workers = workers
         self._rate = rate
         self._progress = Progress(parts, f"rewrite#{entity.token}")
         self._asking = Asking(parts.table, parts.waiting)
@@ -133,7 +142,8 @@ class Rewrite:
         lanes = entity_lanes(self._entity, moment)
         places = saved_places(saved.get("lanes"), lanes) if saved.get("map") == _map(moment) else None
         self.report = RewriteReport(self._entity.token) if places is None else _decoded(self._entity.token, saved)
-        walk = Walk(self._asking, self._entity, lanes, self._rewritten, places=places, page=self._page)
+        sizes = {"page": self._page, "workers": self._workers}
+        walk = Walk(self._asking, self._entity, lanes, self._rewritten, places=places, **sizes)
         pace, waiting = Pace(self._rate, self._parts.waiting), self._parts.waiting
         kept_at = waiting.monotonic()
         for results in walk.rounds():
@@ -159,7 +169,7 @@ class Rewrite:
         own = [item for item in items if self._parts.schema.entity_of_key(str(item[hash_name])) is entity]
         seconds = self._parts.moment_of(entity).seconds
         live = [item for item in own if not entity.is_expired(item, seconds)]
-        outcomes = run_concurrently(self._rewrite_one, live)
+        outcomes = run_concurrently(self._rewrite_one, live, self._workers)
         refused = [each for each in outcomes if isinstance(each, NotRewritten)]
         return RewriteReport(entity.token, len(live), outcomes.count(True), len(refused), tuple(refused))
 
