@@ -233,22 +233,6 @@ def test_what_can_not_be_an_element_is_refused(element: str, message: str) -> No
     assert "Odd.odd_hash_key" in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"partition": "address.zip_code", "sort": "odd_id"}, {"sort": "address.number"}, {"shard_by": "address.number"}],
-)
-def test_what_places_a_record_is_a_property_of_its_own(options: dict[str, str]) -> None:
-    class Odd(Entity, token="odd", **options):  # type: ignore[arg-type]
-        """Placed by a member of a model."""
-
-        odd_id: str = unique_property()
-        address: Address
-
-    with pytest.raises(SchemaError) as refused:
-        Schema([Odd])
-    assert "is a member of a model, which is for HashKey and RangeKey" in str(refused.value)
-
-
 def test_an_index_has_no_member_itself_as_its_range_key() -> None:
     with pytest.raises(SchemaError, match="there is no range key"):
         Schema([Buyer], [Index("raw", hash_key="hash_key", range_key="address.number")])

@@ -96,7 +96,7 @@ class Grant:
         if isinstance(given, Mapping):
             found = said | self._named(given)
             for name in found:
-                self.entity.property_of(name)
+                self.entity.condition_property(name)
             if missing := [name for name in left if found.get(name) is None]:
                 fix = f"give {' and '.join(left)}"
                 raise UnknownName(f"{', '.join(missing)} is missing", where="key", fix=fix)

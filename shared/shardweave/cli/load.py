@@ -21,6 +21,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from ..errors import ConfigurationError, InputError, ShardweaveError
 from ..schema.entity_type import EntityType
+from ..schema.identities import given_identity
+from ..schema.nested_elements import root_of
 from ..schema.schema import Schema
 from ..store import Store
 from ..store.operations import Put
@@ -113,7 +115,7 @@ def entity_of_line(schema: Schema, line: Line) -> EntityType[Any]:
     for entity in schema.entities.values():
         names = {entity.stored_name(name) for name in line.values}
         if names <= set(entity.properties):
-            found.append((entity, set(entity.identity) <= names))
+            found.append((entity, set(map(root_of, entity.identity)) <= names))
     likely = found if len(found) == 1 else [each for each in found if each[1]]
     if len(likely) != 1:
         which = "several entities have" if found else "no entity has"
@@ -123,9 +125,8 @@ def entity_of_line(schema: Schema, line: Line) -> EntityType[Any]:
 
 def _identity(entity: EntityType[Any], number: int, values: Mapping[str, Any]) -> Any:
     """A value that identifies a record in a batch; lines without an identity are all different."""
-    if any(values.get(name) is None for name in entity.identity):
-        return number
-    return entity.identify({name: values[name] for name in entity.identity})
+    identity = given_identity(entity, values)
+    return number if len(identity) < len(entity.identity) else entity.identify(identity)
 
 
 def _opened(name: str, streams: Streams) -> AbstractContextManager[BinaryIO]:

@@ -1,7 +1,8 @@
 """Reads a JSON object as the stored properties of a record that may be incomplete.
 
 Each given property is checked and converted to its stored form, as if it were written to the table, including
-properties that the service derives. Properties that keys do not need may be missing.
+properties that the service derives. Properties that keys do not need may be missing; a member of a model that is in a
+key may be given by its path.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _read(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
         if name in entity.computed:
             continue
         stored = entity.stored_name(name)
-        found = entity.properties.get(stored)
+        found = entity.properties.get(stored) or entity.nested.get(stored)
         if found is None:
             faults.append(FieldFault((name,), f"the entity {entity.token!r} has no such property", "extra_forbidden"))
             continue
@@ -65,7 +66,7 @@ def _read(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _exact(entity: EntityType[Any], name: str, given: Mapping[str, Any], read: Any) -> Any:
     """For a property of any type, the given value, whose numbers have all their digits."""
-    each = entity.properties[name]
+    each = entity.condition_property(name)
     if not is_open(each.annotation):
         return read
     return given[name] if each.read_untyped is None else each.read_untyped(given[name])
@@ -76,7 +77,7 @@ def _open(entity: EntityType[Any]) -> list[str]:
 
 
 def _stored(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Value]:
-    item = {name: entity.properties[name].parse(value) for name, value in values.items()}
+    item = {name: entity.condition_property(name).parse(value) for name, value in values.items()}
     return {name: value for name, value in item.items() if value is not None}
 
 

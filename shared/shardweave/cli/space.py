@@ -73,7 +73,7 @@ def _space(
 ) -> list[str]:
     """The hash keys, in order of generation and shard. Times are in milliseconds. Raises InputError."""
     item, keys = values_of(entity, given), entity.keys
-    fixed = all(element.name in item for element in keys.design.shard_by)
+    fixed = all(element.value_in(item) is not None for element in keys.design.shard_by)
     text = keys.shard_text(item) if fixed else None
     generations = entity.shard_map.between(
         None if earliest is None else entity.in_unit(earliest), entity.in_unit(latest)

@@ -17,6 +17,8 @@ from ..query.spec import DEFAULT_LIMIT, Page
 from ..schema.declarations import BelongsTo, HasMany, T
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
+from ..schema.nested_elements import reader_of
+from ..schema.property import properties_of
 from ..schema.related_lists import RelatedList
 from ..store import Store
 from ..store.relations.relation_loader import Related
@@ -42,8 +44,11 @@ def related_list_of(entity: EntityType[Any], name: str) -> RelatedList:
 def values_of(entity: EntityType[Any], related: RelatedList, record: Entity) -> dict[str, Any] | None:
     """The values of the lookup's properties for a record's list, by stored name; None if one is missing, so that the
     list is empty."""
-    names = {own: entity.properties[own].name for own in related.values.values()}
-    found = {name: getattr(record, names[own]) for name, own in related.values.items()}
+    model: type[Entity] = entity.model
+    readers = {
+        each: reader_of(properties_of(model), entity.condition_property(each).name) for each in related.values.values()
+    }
+    found = {name: readers[each](record) for name, each in related.values.items()}
     return None if None in found.values() else found
 
 

@@ -213,8 +213,9 @@ class EntityKeys:
         head, *_ = str(hash_key).split(delimiter, 1)
         if self._is_head(head) is None:
             return "another_entity"
-        if any(item.get(element.name) is None for element in (*design.partition, *design.sort)):
-            return ""
+        for element in (*design.partition, *design.sort):
+            if (element.value_in(item) if element.path else item.get(element.name)) is None:
+                return ""
         try:
             expected = delimiter.join([head, *(self.element_text(element, item) for element in design.partition)])
             range_key = self.join(design.sort, item) or design.token
@@ -237,10 +238,10 @@ def _shard_text_builder(design: KeyDesign) -> Callable[[Item], str]:
     key_format, elements = design.key_format, design.shard_by
     if len(elements) == 1:
         (element,) = elements
-        name, codec = element.name, element.codec
+        name, codec, path = element.name, element.codec, element.path
 
         def single(item: Item) -> str:
-            value = item.get(name)
+            value = element.value_in(item) if path else item.get(name)
             if value is None:
                 raise ValueRefused("the property decides the shard and is missing", where=name, fix="give it a value")
             try:
@@ -253,7 +254,7 @@ def _shard_text_builder(design: KeyDesign) -> Callable[[Item], str]:
     def several(item: Item) -> str:
         texts = []
         for element in elements:
-            value = item.get(element.name)
+            value = element.value_in(item)
             if value is None:
                 raise ValueRefused("the property decides the shard and is missing", where=element.name, fix="give it")
             try:

@@ -112,7 +112,7 @@ def _missing(store: Store, records: Sequence[Entity]) -> list[Entity]:
     missing: list[Entity] = []
     for model, group in by_model.items():
         entity = store.schema[model]
-        keys = [{name: entity.dump(record)[name] for name in entity.identity} for record in group]
+        keys = [entity.identity_from(entity.dump(record)) for record in group]
         found = store.batch_get(model, keys)
         missing += [record for record, stored in zip(group, found, strict=True) if stored is None]
     return missing

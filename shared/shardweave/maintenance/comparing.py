@@ -132,7 +132,7 @@ def _plain(value: Value) -> str:
 
 
 def _named(entity: EntityType[Any], values: Item) -> Named:
-    return entity.token, item_text({name: values[name] for name in entity.identity})
+    return entity.token, item_text(entity.identity_from(values))
 
 
 # -- sources ----------------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from ..errors import (
     ValueTaken,
 )
 from ..schema.entity_type import REVISION, EntityType
+from ..schema.identities import given_identity
 from ..store.attempts import AttemptContext
 from ..store.locations import ReadResult
 from ..store.outcomes import UNNUMBERED
@@ -151,7 +152,7 @@ class Import:
                     self.report.counters += 1
                 else:
                     waiting = _Waiting(number, self._checked(line))
-                    name = (line.entity.token, *(line.item.get(each) for each in line.entity.identity))
+                    name = (line.entity.token, *given_identity(line.entity, line.item).values())
                     if len(batch) == BATCH or name in names:
                         yield batch
                         batch, names = [], set()
@@ -173,7 +174,8 @@ class Import:
         item = dict(line.item)
         item.setdefault(REVISION, _revision(line))
         entity.load(item)
-        entity.identify({name: entity.properties[name].python(item[name]) for name in entity.identity if name in item})
+        given = given_identity(entity, item)
+        entity.identify({name: entity.identifying[name].python(value) for name, value in given.items()})
         entity.check_timestamp(item, self._clock())
         return replace(line, item=item)
 
@@ -241,7 +243,7 @@ class Import:
 
 
 def _identity(line: RecordLine) -> Item:
-    return {name: line.item[name] for name in line.entity.identity}
+    return line.entity.identity_from(line.item)
 
 
 def _is_same(line: RecordLine, stored: Mapping[str, Any]) -> bool:

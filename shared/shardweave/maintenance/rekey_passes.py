@@ -39,6 +39,7 @@ from ..errors import (
     ValueTaken,
 )
 from ..schema.entity_type import REVISION, EntityType
+from ..schema.identities import given_identity
 from ..schema.old_forms import OldForm
 from ..store.locations import ReadResult
 from ..store.lookups.lookup_records import lookup_keys, owner_in
@@ -204,14 +205,16 @@ class Passes:
     def _identity(self, old: Item) -> dict[str, Any]:
         """The identity of an old item's record. Raises a ShardweaveError if the item can't become a record."""
         entity, values = self._entity, self._form.read(old)
-        missing = [name for name in (*entity.identity, entity.timestamp) if name and values.get(name) is None]
+        identity = given_identity(entity, values)
+        missing = [name for name in entity.identity if name not in identity]
+        if entity.timestamp is not None and values.get(entity.timestamp) is None:
+            missing.append(entity.timestamp)
         if missing:
             raise ValueRefused(
                 "the old item has no value", where=", ".join(missing), fix="give a default in the mapping"
             )
         entity.load(values)
         entity.check_timestamp(values, self._parts.moment_of(entity).now_ms)
-        identity = {name: values[name] for name in entity.identity}
         entity.complete(values, self._parts.moment_of(entity).shard_map)
         return identity
 
@@ -368,7 +371,7 @@ class Passes:
         return self._brought(old, seen)
 
     def _named(self, record: Item) -> dict[str, Any]:
-        return {name: record[name] for name in self._entity.identity}
+        return self._entity.identity_from(record)
 
     # -- both
 

@@ -98,7 +98,7 @@ class Repairs:
         return self._schema.entities[finding.about.partition(".")[0]]
 
     def _identity(self, entity: EntityType[Any], item: Item) -> Item:
-        return {name: item[name] for name in entity.identity}
+        return entity.identity_from(item)
 
     def _written(self, finding: Finding, item: Item) -> bool:
         entity = self._entity(finding)

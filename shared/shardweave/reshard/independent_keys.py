@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..errors import ValueRefused
@@ -110,7 +110,7 @@ def _shard_text(entity: EntityType[Any], record: Item) -> str:
     for element in design.shard_by:
         text = next(_stored_texts(entity, element, record), None)
         if text is None:
-            value = record.get(element.name)
+            value = _stored_value(record, element.name)
             if value is None:
                 raise _no_record(element.name)
             text = key_format.encode(element.codec, value)
@@ -120,6 +120,14 @@ def _shard_text(entity: EntityType[Any], record: Item) -> str:
     if not key_format.ordered:
         return texts[0]
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), texts[0])
+
+
+def _stored_value(record: Item, name: str) -> Value:
+    """A property, or a member of a map by its path."""
+    value: Any = record
+    for step in name.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
 
 
 def _stored_texts(entity: EntityType[Any], element: Element, record: Item) -> Iterator[str]:

@@ -101,7 +101,8 @@ def entity_type(parts: SchemaParts, layout: TableLayout, model: type[E]) -> Enti
     )
     range_keys = {index.range_key.name for index in layout.indexes}
     by_stored = {each.stored: each for each in properties.values()}
-    placed_by = {*declaration.partition, *declaration.sort, *shard_by}
+    identified_by = tuple(_stored(properties, name) for name in identity)
+    placed_by = {_stored(properties, name) for name in (*declaration.partition, *declaration.sort, *shard_by)}
     return EntityType(
         model=model,
         token=declaration.token,
@@ -109,9 +110,9 @@ def entity_type(parts: SchemaParts, layout: TableLayout, model: type[E]) -> Enti
         properties=MappingProxyType(by_stored),
         keys=EntityKeys(design),
         shard_map=ShardMap.of_bumps(declaration.shard_bumps),
-        identity=tuple(properties[name].stored for name in identity),
+        identity=identified_by,
         immutable=frozenset(
-            {properties[name].stored for name in placed_by}
+            placed_by
             | {each.stored for each in properties.values() if each.claim is not None}
             | {name for name in (roles.get(Role.UNIQUE), timestamp) if name}
         ),
@@ -121,7 +122,7 @@ def entity_type(parts: SchemaParts, layout: TableLayout, model: type[E]) -> Enti
         timestamp=timestamp,
         updated=roles.get(Role.UPDATED),
         ttl=roles.get(Role.TTL),
-        lookup_placed=not set(shard_by) <= set(identity),
+        lookup_placed=not {each.name for each in design.shard_by} <= set(identified_by),
         origin=declaration.origin,
         separator=declaration.separator,
         lookups=MappingProxyType(lookups_of(model, properties)),
@@ -151,13 +152,18 @@ def _element(properties: Mapping[str, Property], name: str | Descending) -> Elem
     return Element(found.stored, found.codec, path=path)
 
 
+def _stored(properties: Mapping[str, Property], name: str) -> str:
+    found = property_at(properties, name)
+    assert found is not None
+    return found.stored
+
+
 def _nested(model: type[Entity], properties: Mapping[str, Property]) -> dict[str, Property]:
     """The members of models that are elements of keys, by the names of these elements."""
-    names = (
-        each.name if isinstance(each, Descending) else each
-        for _, key in generated_keys(model).values()
-        for each in key.elements
-    )
+    declaration = model.declaration
+    elements = [each for _, key in generated_keys(model).values() for each in key.elements]
+    elements += [*declaration.partition, *declaration.sort, *declaration.shard_by]
+    names = (each.name if isinstance(each, Descending) else each for each in elements)
     found = (property_at(properties, name) for name in nested_names(names))
     return {each.stored: each for each in found if each is not None}
 

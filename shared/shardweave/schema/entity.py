@@ -13,7 +13,7 @@ import inspect
 import secrets
 import string
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
@@ -26,6 +26,7 @@ from ..keys.sharding import ShardBump
 from ..values.json_validation import field_faults
 from .access_rules import Allow
 from .entity_options import Descending, EntityOptions, name_of, names_of, options_of
+from .nested_elements import reader_of
 from .property import GIVEN_TWICE, properties_of
 from .property_options import (
     Role,
@@ -260,7 +261,13 @@ def _key_of_record(record: Entity) -> AnyKey:
         raise InvalidShardArguments(
             "a record that was not stored has no key", where="key", fix="take the one that the store answers"
         )
-    return key_of(origin, record._shard, *(plain_id(getattr(record, name)) for name in identity_of(type(record))))
+    readers = _identity_readers(type(record))
+    return key_of(origin, record._shard, *(plain_id(read(record)) for read in readers))
+
+
+@cache
+def _identity_readers(model: type[Entity]) -> tuple[Callable[[Any], Any], ...]:
+    return tuple(reader_of(properties_of(model), name) for name in identity_of(model))
 
 
 def plain_id(value: Any) -> Any:

@@ -23,7 +23,6 @@ from pydantic.fields import ComputedFieldInfo
 
 from ..errors import (
     FieldFault,
-    InvalidShardKey,
     RecordUnreadable,
     ShardweaveError,
     UnknownName,
@@ -42,8 +41,10 @@ from ..values.stored_form import STORED_AS_IT_IS
 from ..values.untyped import Walk
 from .access_rules import Allow
 from .entity import Entity, plain_id
+from .entity_names import EntityNames
 from .item_limits import check_raw_keys, check_size
-from .property import GIVEN_TWICE, Property
+from .nested_elements import root_of
+from .property import Property
 from .record_validation import Kept, Validation, has_validators
 from .related_lists import RelatedList
 from .relations import ChildLink, LookupType, RelationType, SequenceType
@@ -95,10 +96,10 @@ class IndexView:
 
 
 @dataclass(frozen=True)
-class EntityType(Generic[E]):
+class EntityType(EntityNames, Generic[E]):
     """One entity of a schema. Names in it are stored (camelCase) ones unless it says otherwise.
 
-    `identity` are the properties that identify a record; `immutable` are those that never change; `lookup_placed`:
+    `identity` are what identifies a record, properties or members of models; `immutable` never change; `lookup_placed`:
     `shard_by` is outside the identity, so that a lookup record contains the properties that determine the record's
     shard; `raw_keys` are the properties whose attribute is the range key of an index, of this entity or of another;
     `origin` represents the entity in shard keys; `separator` separates the parts of a composite key; `children` are the
@@ -131,10 +132,6 @@ class EntityType(Generic[E]):
     access: tuple[Allow, ...] = ()
     read_only: bool = False
     nested: Mapping[str, Property] = field(default_factory=dict)
-    _by_python_name: dict[str, Property] = field(init=False, repr=False, compare=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._by_python_name.update({each.name: each for each in self.properties.values()})
 
     # -- access
 
@@ -149,40 +146,6 @@ class EntityType(Generic[E]):
         return not self.claims.keys() <= set(self.identity)
 
     # -- names
-
-    def property_of(self, name: str, where: str = "") -> Property:
-        """A property by its stored or its Python name. Raises UnknownName that lists the properties, naming `where`, or
-        the name where there is no other place."""
-        found = self.properties.get(name) or self._by_python_name.get(name)
-        if found is None:
-            raise UnknownName(
-                f"the entity {self.token!r} has no property {name[:80]!r}",
-                where=where or name[:80],
-                fix=f"use one of {', '.join(self.properties)}",
-            )
-        return found
-
-    def condition_property(self, name: str, where: str = "") -> Property:
-        """As `property_of`, also of a member of a model that is an element of a key."""
-        return self.nested.get(name) or self.property_of(name, where)
-
-    def stored_name(self, name: str) -> str:
-        """The stored name of a property given by either name; another name as it is."""
-        found = self._by_python_name.get(name)
-        return name if found is None or name in self.properties else found.stored
-
-    def by_stored_name(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Values by stored name, from values by stored or Python name; unknown names stay. Raises ValidationFailed for
-        a property that is given by both names."""
-        found = {self.stored_name(name): value for name, value in given.items()}
-        if len(found) < len(given):
-            raise ValidationFailed([FieldFault((n,), GIVEN_TWICE, "duplicate") for n in self.repeated(given)])
-        return found
-
-    def repeated(self, given: Iterable[str]) -> list[str]:
-        """The Python names among some names whose stored names are among them too."""
-        names = set(given)
-        return [name for name in names if (stored := self.stored_name(name)) != name and stored in names]
 
     def view(self, index: str | None, where: str = "index") -> IndexView:
         """An index of the entity by name, None for the table. Raises UnknownName that lists the indexes."""
@@ -311,7 +274,7 @@ class EntityType(Generic[E]):
         placing = owned | {*self.identity, *self.immutable, *self.claims}
         kept = self.relied_on | {each.stored for each in self.raw_keys}
         internal = frozenset((*self.keys.names, REVISION))
-        return Upgrades(self.model.declaration.upgrades, frozenset(placing), kept, internal)
+        return Upgrades(self.model.declaration.upgrades, frozenset(map(root_of, placing)), kept, internal)
 
     @cached_property
     def relied_on(self) -> frozenset[str]:
@@ -373,7 +336,7 @@ class EntityType(Generic[E]):
         keyed = self.keys.design.hash_name in item
         try:
             values = self.keys.identity_in(item) if keyed else item
-            return {name: self.properties[name].python(values[name]) for name in self.identity}
+            return {name: self.identifying[name].python(each) for name, each in self.identity_from(values).items()}
         except (ShardweaveError, KeyError, TypeError, ValueError):
             return {}
 
@@ -460,32 +423,8 @@ class EntityType(Generic[E]):
         if self.origin is None:
             return None
         hash_key, values = item[self.keys.design.hash_name], self.keys.identity_in(item)
-        ids = (plain_id(self.properties[name].python(values[name])) for name in self.identity)
+        ids = (plain_id(each.python(values[name])) for name, each in self.identifying.items())
         return key_of(self.origin, self.keys.suffix_of_key(hash_key), *ids)
-
-    def identify(self, values: Any) -> dict[str, Value]:
-        """The identity in stored form, from a mapping, from a shard key, or, when one property identifies, from its
-        value. Raises UnknownName, ValidationFailed, InvalidShardKey."""
-        if isinstance(values, AnyKey):
-            if values.origin != self.origin or len(values.ids) != len(self.identity):
-                raise InvalidShardKey("the key is of another entity", where="key", fix=f"give one of a {self.token}")
-            values = dict(zip(self.identity, values.ids, strict=True))
-        if not isinstance(values, Mapping):
-            if len(self.identity) != 1:
-                message = f"one value does not identify the entity {self.token!r}"
-                raise UnknownName(message, where="key", fix=f"give {', '.join(self.identity)}")
-            values = {self.identity[0]: values}
-        for name in values:
-            self.property_of(name)
-        given = self.by_stored_name(values)
-        fix = f"give {' and '.join(self.identity)}"
-        more = [name for name in given if name not in self.identity]
-        if more:
-            raise UnknownName(f"{', '.join(more)} identifies no record", where="key", fix=f"{fix}, and nothing else")
-        missing = [name for name in self.identity if given.get(name) is None]
-        if missing:
-            raise UnknownName(f"{', '.join(missing)} is missing", where="key", fix=fix)
-        return {name: self.properties[name].parse(given[name]) for name in self.identity}
 
     def check_timestamp(self, item: Item, now_ms: int) -> None:
         """Refuse a creation time in the wrong unit, or more than five minutes ahead of the clock."""

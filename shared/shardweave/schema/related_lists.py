@@ -19,6 +19,7 @@ from pydantic.alias_generators import to_camel
 
 from .declarations import BelongsTo, HasMany, Lookup
 from .entity import Entity, identity_of
+from .nested_elements import property_at
 from .property import properties_of
 from .relations import target_of
 
@@ -44,8 +45,9 @@ def related_lists_of(model: type[Entity], models: Sequence[type[Entity]]) -> dic
             target = next(other for other in models if other.declaration.token == target_of(each))
             (listing, values) = next(lookups_via(model, target, each.via))
             own, theirs = properties_of(model), properties_of(target)
-            stored = {theirs[key].stored: own[value].stored for key, value in values.items()}
-            private = any(theirs[key].private or own[value].private for key, value in values.items())
+            mine = {key: property_at(own, value) for key, value in values.items()}
+            stored = {theirs[key].stored: each.stored for key, each in mine.items() if each is not None}
+            private = any(theirs[key].private or (each and each.private) for key, each in mine.items())
             lookup = listing.name or theirs[listing.property].stored
             found[to_camel(name)] = RelatedList(to_camel(name), target.declaration.token, lookup, stored, private)
     return found

@@ -211,7 +211,7 @@ class Reader:
         try:
             return (location_of(entity, placed(wanted.identity, lookup), moment.shard_map),)
         except (ValueRefused, KeyError, TypeError):
-            key = {name: entity.properties[name].python(wanted.identity[name]) for name in entity.identity}
+            key = {name: each.python(wanted.identity[name]) for name, each in entity.identifying.items()}
             damaged = Unreadable(entity.token, key, "lookup_damaged", collection=entity.collection)
             raise RecordUnreadable(damaged) from None
 

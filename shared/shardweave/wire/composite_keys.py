@@ -120,7 +120,7 @@ def composites(entity: EntityType[Any]) -> tuple[Composite, ...]:
     """The composite keys of an entity. One whose parameter's name is a property's is left out."""
     keys = ((PARTITION, entity.keys.design.partition), (SORT, entity.keys.design.sort))
     return tuple(
-        Composite(name, tuple(entity.properties[element.name] for element in elements), entity.separator)
+        Composite(name, tuple(entity.condition_property(element.name) for element in elements), entity.separator)
         for name, elements in keys
         if len(elements) > 1 and name not in entity.properties
     )

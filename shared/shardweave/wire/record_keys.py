@@ -13,8 +13,9 @@ record, each is a segment of the path, and a key in a body is an object.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -24,7 +25,9 @@ from ..keys.shard_key import ExternalKeys
 from ..keys.shard_key.key import KINDS, AnyKey
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
-from ..table.values import Item
+from ..schema.nested_elements import reader_of
+from ..schema.property import properties_of
+from ..table.values import Item, Value
 from ..values.derived_models import derived_model
 from ..values.json_types import JSON_CONFIG, json_type, left_out, text_of
 from .key_paths import key_part
@@ -33,6 +36,11 @@ from .parameter import Parameter
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 ROOT = "/v1"
 KEY = "key"
+
+
+def parameter_name(name: str) -> str:
+    """The parameter of a path for a part of an identity; that of a member of a model is `address_country`."""
+    return name.replace(".", "_")
 
 
 @dataclass(frozen=True)
@@ -86,16 +94,25 @@ class RecordKeys:
         if self.entity.origin is not None:
             return self._decoded(given[KEY])
         return {
-            name: self.entity.properties[name].read_text(given[parameter], (parameter,))
-            for name, parameter in zip(self.entity.identity, self._names, strict=True)
+            name: each.read_text(given[parameter], (parameter,))
+            for (name, each), parameter in zip(self.entity.identifying.items(), self._names, strict=True)
         }
 
     def path(self, record: Entity) -> str:
         """The path of a record."""
         if self.entity.origin is not None:
             return self._path([self.text(record.key)])
-        named = [self.entity.properties[name] for name in self.entity.identity]
-        return self._path_of({each.stored: each.stored_value(getattr(record, each.name)) for each in named})
+        return self._path_of(self.identity_of(record))
+
+    def identity_of(self, record: Entity) -> dict[str, Value]:
+        """The identity of a record, in stored form."""
+        named = self.entity.identifying.items()
+        return {name: each.stored_value(read(record)) for (name, each), read in zip(named, self._readers, strict=True)}
+
+    @cached_property
+    def _readers(self) -> tuple[Callable[[Any], Any], ...]:
+        model: type[Entity] = self.entity.model
+        return tuple(reader_of(properties_of(model), each.name) for each in self.entity.identifying.values())
 
     def path_of_json(self, given: Any, said: Mapping[str, Any] = NOTHING) -> str:
         """The path of the record whose key is in a body, see `of_json`."""
@@ -113,7 +130,7 @@ class RecordKeys:
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return (KEY,) if len(self.entity.identity) == 1 else self.entity.identity
+        return (KEY,) if len(self.entity.identity) == 1 else tuple(map(parameter_name, self.entity.identity))
 
     # -- in bodies
 
@@ -122,7 +139,7 @@ class RecordKeys:
         """The type of a key in a body."""
         if self.entity.origin is not None:
             return str
-        types = {name: json_type(self.entity.properties[name].annotation) for name in self.entity.identity}
+        types = {name: json_type(each.annotation) for name, each in self.entity.identifying.items()}
         if len(types) == 1:
             return next(iter(types.values()))
         claimed = self.entity.claims
@@ -145,14 +162,14 @@ class RecordKeys:
             return self._decoded(given, place)
         if len(entity.identity) == 1:
             (name,) = entity.identity
-            return {name: entity.properties[name].read_json(given, where)}
+            return {name: entity.identifying[name].read_json(given, where)}
         left = [name for name in entity.identity if name not in said]
         if len(left) == 1 and not isinstance(given, Mapping):
             given = {left[0]: given}
         if not isinstance(given, Mapping) or not set(left) <= given.keys() <= set(entity.identity):
             wanted = f"an object of {', '.join(left)}" if left else "the empty object, since there is one record"
             raise InputError(f"must be {wanted}", where=place, fix=f"give {wanted if left else '{}'}")
-        read = {name: entity.properties[name].read_json(given[name], (*where, name)) for name in given}
+        read = {name: entity.identifying[name].read_json(given[name], (*where, name)) for name in given}
         return {**said, **read}
 
     def named(self, document: Mapping[str, Any]) -> Item | None:

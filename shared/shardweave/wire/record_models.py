@@ -36,6 +36,7 @@ from ..keys.shard_key import AnyKey, ExternalKeys
 from ..query.results import Part
 from ..schema.entity import Entity
 from ..schema.entity_type import EntityType
+from ..schema.identities import given_identity, with_identity
 from ..schema.property import Property
 from ..schema.property_options import Role
 from ..values.codecs import TimestampCodec
@@ -110,8 +111,8 @@ class RecordModels:
         named = None if self.entity.origin is None else self.keys.named(document)
         if named is None:
             return self._checked(form, document)
-        values = self._checked(form, {**to_jsonable_python(named), **document})
-        if self.entity.identify({name: values[name] for name in named}) != named:
+        values = self._checked(form, with_identity(self.entity, to_jsonable_python(named), document))
+        if self.entity.identify(given_identity(self.entity, values)) != named:
             raise self.keys.contradicted()
         return values
 
@@ -140,10 +141,7 @@ class RecordModels:
         entity = self.entity
         if isinstance(record, Part):
             return entity.unreadable(record, code)
-        named = {
-            name: entity.properties[name].stored_value(getattr(record, entity.properties[name].name))
-            for name in entity.identity
-        }
+        named = self.keys.identity_of(record)
         key = {} if entity.origin is None else entity.keys.primary_key(named, record.key.shard)
         return entity.unreadable({**named, **key}, code)
 
@@ -178,10 +176,12 @@ class RecordModels:
             design = self.entity.keys.design
             key = self.entity.key_in(dict(zip((design.hash_name, design.range_name), found.stored_key, strict=True)))
             return None if key is None else self._key(key) or None
+        members = {name: value for name, value in found.key.items() if name in self.entity.nested}
         try:
-            named = json.loads(self.part_json(Part(found.key)))
+            named = json.loads(self.part_json(Part({name: found.key[name] for name in found.key.keys() - members})))
         except RecordUnreadable:
             return None
+        named |= to_jsonable_python(members)
         return named if len(found.key) > 1 else next(iter(named.values()), None)
 
     def _key(self, key: AnyKey) -> str:

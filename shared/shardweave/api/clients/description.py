@@ -15,9 +15,10 @@ from typing import Any
 from ...access.authorization import Authorization
 from ...query.key_attributes import hidden_in
 from ...schema.entity_type import EntityType, IndexView
+from ...schema.nested_elements import root_of
 from ...schema.schema import Schema
 from ...wire.list_filters import FILTER
-from ...wire.record_keys import KEY, ROOT, RecordKeys
+from ...wire.record_keys import KEY, ROOT, RecordKeys, parameter_name
 from ...wire.record_models import RecordModels
 from ..operation import Operation
 from .type_names import REFERENCE, renamed
@@ -176,6 +177,7 @@ def _entity(
     record, collection = document["paths"][path], document["paths"][f"/v1/{entity.collection}"]
     name = names[RecordModels(entity, keys.external).name]
     properties = document["components"]["schemas"][name].get("properties", {})
+    typed = {**properties, **_key_members(document, entity, properties)}
     parameters = {each["name"]: each["schema"] for each in collection["get"]["parameters"]}
     lists = tuple(_lists(visible, {**parameters, **_enumerated(properties, parameters)}))
     return EntityDescription(
@@ -184,16 +186,33 @@ def _entity(
         path=path,
         doc=entity.model.__doc__ or "",
         keys=tuple(
-            Member(each["name"], _without_null(properties.get(each["name"], each["schema"])))
+            Member(each["name"], _without_null(typed.get(each["name"], each["schema"])))
             for each in record["get"].get("parameters", ())
             if each["in"] == "path"
         ),
         lists=lists,
-        identity=(*((KEY,) if entity.origin is not None else ()), *entity.identity),
+        identity=tuple(dict.fromkeys((*((KEY,) if entity.origin is not None else ()), *map(root_of, entity.identity)))),
         write=_body(collection.get("post")),
         put=_body(record.get("put")),
         patch=_body(record.get("patch")),
     )
+
+
+def _key_members(document: Json, entity: EntityType[Any], properties: Json) -> dict[str, Json]:
+    """The schemas of the members of models that are parts of a key, by the names that they have in a path."""
+    found: dict[str, Json] = {}
+    for element in entity.placing_members:
+        schema: Json = {}
+        members = properties
+        for step in element.path:
+            schema = _without_null(members.get(step, {}))
+            name = str(schema.get("$ref", "")).removeprefix(REFERENCE)
+            members = document["components"]["schemas"].get(name, schema).get("properties", {})
+        if schema:
+            found[parameter_name(element.name)] = schema
+    if len(entity.identity) == 1 and entity.identity[0] in entity.nested:
+        found[KEY] = found[parameter_name(entity.identity[0])]
+    return found
 
 
 def _enumerated(properties: Json, parameters: Json) -> dict[str, Json]:

@@ -19,7 +19,7 @@ from ...wire.composite_keys import PARTITION, SORT, composites
 from ...wire.list_parameters import ListQuery
 from ...wire.paging import token_of
 from ...wire.query_json import condition_from_json, spec_from_json
-from ...wire.record_keys import KEY
+from ...wire.record_keys import KEY, parameter_name
 from ..lookup_pages import LookupQuestion
 from ..routes.collections import CollectionRoute
 from .documents import Root
@@ -151,7 +151,9 @@ def path_of(root: Root, claimed: Mapping[str, str]) -> dict[str, str]:
     found = _parts(entity, lead, given.get("id"), "id", claimed)
     if design.partition and design.sort:
         found |= _parts(entity, design.sort, given.get("sort"), "sort", claimed)
-    return {KEY: next(iter(found.values()))} if len(entity.identity) == 1 else found
+    if len(entity.identity) == 1:
+        return {KEY: next(iter(found.values()))}
+    return {parameter_name(name): text for name, text in found.items()}
 
 
 def _parts(

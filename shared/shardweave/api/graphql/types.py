@@ -30,6 +30,7 @@ from graphql import (
 )
 
 from ...schema.entity_type import EntityType, IndexView
+from ...schema.nested_elements import root_of
 from ...schema.property import Property
 from ...schema.relations import LookupType, RelationType
 from ...wire.record_keys import KEY
@@ -118,10 +119,11 @@ class Types:
         found: dict[str, GraphQLField] = {}
         if entity.origin is not None:
             found[KEY] = _plain_field(KEY, GraphQLID, "Names the record.")
+        identity = set(map(root_of, entity.identity))
         for name, each in entity.properties.items():
             kind = type_of(each)
             found[name] = _plain_field(
-                name, GraphQLNonNull(kind) if name in entity.identity else kind, _described(each, entity)
+                name, GraphQLNonNull(kind) if name in identity else kind, _described(each, entity)
             )
         for name, info in entity.computed.items():
             found[name] = _plain_field(name, type_of_annotation(info.return_type), info.description)
@@ -260,7 +262,7 @@ class Types:
 
     def _sorted(self, entity: EntityType[Any]) -> dict[str, GraphQLArgument]:
         sort = entity.keys.design.sort
-        kind: Any = scalar_of(entity.properties[sort[0].name]) if len(sort) == 1 else GraphQLString
+        kind: Any = scalar_of(entity.condition_property(sort[0].name)) if len(sort) == 1 else GraphQLString
         names = entity.separator.join(each.name for each in sort)
         found = {"id": self.id_arguments(entity, sort_required=False)["id"]}
         if entity.origin is not None:

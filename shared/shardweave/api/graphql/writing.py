@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...errors import ShardweaveError
-from ...wire.record_keys import ROOT
+from ...wire.record_keys import ROOT, parameter_name
 from ..http import Response
 from ..idempotency import IDEMPOTENCY_KEY
 from ..operation import Beside, Call
@@ -84,7 +84,7 @@ class Writing:
         """The parameters of the path of a record that was answered."""
         if records.entity.origin is not None:
             return {"key": document["key"]}
-        texts = {name: _text(document[name]) for name in records.entity.identity}
+        texts = {parameter_name(name): _text(_at(document, name)) for name in records.entity.identity}
         return {"key": next(iter(texts.values()))} if len(texts) == 1 else texts
 
     def _note(
@@ -95,6 +95,13 @@ class Writing:
         parts = [quote(each, safe="") for each in path.values()]
         place = (response.headers.get("location", "") if response else "") or "/".join((begin, *parts))
         answering.call.beside.append(Beside(root.entity.collection, place, effect))
+
+
+def _at(document: Mapping[str, Any], name: str) -> Any:
+    found: Any = document
+    for step in name.split("."):
+        found = found[step]
+    return found
 
 
 def _text(value: Any) -> str:

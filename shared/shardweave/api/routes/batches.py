@@ -28,6 +28,7 @@ from ...errors import (
     BatchIncomplete,
     FieldFault,
     Forbidden,
+    ImmutableProperty,
     InputError,
     LimitExceeded,
     RecordUnreadable,
@@ -205,7 +206,7 @@ class Batches:
         except ValidationFailed as error:
             error.fields = tuple(replace(fault, location=("patch", *fault.location)) for fault in error.fields)
             raise
-        except Forbidden as error:
+        except (Forbidden, ImmutableProperty) as error:
             return Update(model, key, {}, refused=error)
         return Update(model, key, changes, from_json=True, **grant.asker)
 

@@ -40,6 +40,7 @@ from ...keys.shard_key import ExternalKeys
 from ...query.runner import QueryRunner
 from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
+from ...schema.identities import given_identity, with_identity
 from ...store import Create, Delete, Put, Store, Update
 from ...store.operations import Upsert, Written
 from ...store.outcomes import check_number_in, not_found
@@ -178,7 +179,7 @@ class Collection:
             raise self._keys.contradicted()
         start: Upsert = False
         if flag(call.query, UPSERT) and not condition.exists:
-            start = start_of(self.models, self.grant("create", call), patch)
+            start = start_of(self.models, self.grant("create", call), patch, key)
         update = Update(self.entity.model, key, changes, condition.rev, from_json=True, upsert=start, **asker)
         with condition.or_refuse():
             return self._write(call, update)
@@ -189,10 +190,10 @@ class Collection:
         if not grant.names_it(key):
             raise not_found(self.entity)
         check_number_in(self.entity, key)
-        document = {**to_jsonable_python(key), **call.document}
+        document = with_identity(self.entity, to_jsonable_python(key), call.document)
         form = self.models.write if condition.absent else self.models.put
         values = self.models.written(document, form)
-        for name, value in self.entity.identify({name: values[name] for name in key}).items():
+        for name, value in self.entity.identify(given_identity(self.entity, values)).items():
             if value != key[name]:
                 raise ValueRefused("the body names another record than the path", where=name, fix="leave it out")
         keeping = frozenset() if condition.absent else self.models.kept

@@ -165,7 +165,7 @@ class Transactions:
         with _member("patch"):
             changes = changes_of(models, grant, patch)
             if asked.said.get("upsert"):
-                upsert = start_of(models, collection.grant("create", call), patch)
+                upsert = start_of(models, collection.grant("create", call), patch, key)
         return Update(models.entity.model, key, changes, asked.rev, from_json=True, upsert=upsert, **grant.asker)
 
     @staticmethod

@@ -11,6 +11,7 @@ from ..access_rules import EVERY, GROUP_NAME, OPERATIONS
 from ..declarations import Index, Lookup, Sequence, Unique
 from ..entity import Entity, identity_of
 from ..entity_type import EntityType
+from ..nested_elements import is_nested, property_at
 from ..parts import SchemaParts
 from ..property import Property, properties_of
 from ..property_options import Role
@@ -61,9 +62,9 @@ def _claim_faults(model: type[Entity], properties: Properties) -> Iterator[Fault
     names = [properties[name].claim for name in claims]
     if len(set(names)) < len(names):
         yield Fault(where, "two properties are bound to one claim", "bind one")
-    identity = [name for name in identity_of(model) if name in properties]
+    identity = [name for name in identity_of(model) if property_at(properties, name) is not None]
     if claims and not set(claims) <= set(identity):
-        made = [name for name in identity if properties[name].required]
+        made = [name for name in identity if is_nested(name) or properties[name].required]
         if declaration.singleton or made:
             message = "callers of several tenants would give records the same identity"
             fix = f"put {', '.join(claims)} into the partition, or let the unique property have a default_factory"

@@ -13,7 +13,7 @@ from ...values.codecs import IntegerCodec, TimestampCodec
 from ..declarations import BelongsTo, HasMany
 from ..entity import Entity, HashKey, RangeKey, identity_of
 from ..entity_options import Descending, kind_fault
-from ..nested_elements import fault_at, is_nested, property_at
+from ..nested_elements import fault_at, is_nested, may_be_missing, property_at, root_of
 from ..parts import SchemaParts
 from ..property import Property, is_optional, properties_of
 from ..property_options import Role
@@ -28,25 +28,31 @@ def entity_faults(parts: SchemaParts, model: type[Entity]) -> Iterator[Fault]:
     yield from _role_faults(where, properties)
     yield from _bump_faults(parts, where, model, properties)
     yield from _identity_faults(where, model, properties)
+    yield from _parameter_faults(where, model, properties)
     yield from _member_faults(where, model, properties)
     for keyword in ("partition", "sort", "shard_by"):
         elements = declaration.sort_elements if keyword == "sort" else getattr(declaration, keyword)
         yield from element_faults(f"{where}, {keyword}", elements, properties)
-        yield from _placing_faults(f"{where}, {keyword}", elements, properties)
+        yield from _member_element_faults(f"{where}, {keyword}", elements, properties)
     for name, (_, key) in generated_keys(model).items():
         yield from _shards_faults(parts, f"{where}.{name}", key, declaration.partition)
         yield from element_faults(f"{where}.{name}", key.elements, properties)
 
 
-def _placing_faults(
+def _member_element_faults(
     where: str, elements: Sequence[str | Descending], properties: Mapping[str, Property]
 ) -> Iterator[Fault]:
-    """Faults of members of models that would say which record it is, or where it is stored."""
+    """Faults of members of models that say which record it is, or where it is stored: each record must have them."""
     for each in elements:
         name = each.name if isinstance(each, Descending) else each
-        if is_nested(name) and property_at(properties, name) is not None:
-            message = f"{name!r} is a member of a model, which is for HashKey and RangeKey"
-            yield Fault(where, message, "declare a property of the entity that has its value")
+        if not is_nested(name) or property_at(properties, name) is None:
+            continue
+        if may_be_missing(properties, name):
+            message = f"{name!r} identifies or places a record, and a record may be without it"
+            fix = "let it be required, and remove None from its type and from those of the models in which it stands"
+            yield Fault(where, message, fix)
+        if properties[root_of(name)].private:
+            yield Fault(where, f"{name!r} is of a private property", "use a property or member that is shown")
 
 
 def _shards_faults(
@@ -134,7 +140,8 @@ def _identity_faults(where: str, model: type[Entity], properties: Mapping[str, P
     if declaration.sort and not declaration.partition and not {e.name for e in unique} & set(declaration.sort):
         message = "sort without partition does not identify a record"
         yield Fault(where, message, "add partition=(...), or the unique property to sort")
-    both = [name for name in declaration.partition if name in declaration.sort]
+    sorted_by = {_spelled(name, properties) for name in declaration.sort}
+    both = [name for name in declaration.partition if _spelled(name, properties) in sorted_by]
     if both:
         yield Fault(where, f"{', '.join(both)} stands in partition and in sort", "name each property once")
     placing = [*declaration.partition, *declaration.sort, *declaration.shard_by, *(each.name for each in unique)]
@@ -144,6 +151,20 @@ def _identity_faults(where: str, model: type[Entity], properties: Mapping[str, P
     for name in dict.fromkeys((*declaration.partition, *declaration.sort)):
         if name in properties and properties[name].role in (Role.UPDATED, Role.TTL):
             yield Fault(f"{where}.{name}", "a property of the key never changes, this one does", "use another")
+
+
+def _spelled(name: str, properties: Mapping[str, Property]) -> str:
+    """A name, or the stored path of a member, whose steps may be given by either name."""
+    found = property_at(properties, name) if is_nested(name) else None
+    return name if found is None else found.stored
+
+
+def _parameter_faults(where: str, model: type[Entity], properties: Mapping[str, Property]) -> Iterator[Fault]:
+    """Faults of identities two parts of which have one name where names have no points."""
+    names = Counter(_spelled(name, properties).replace(".", "_") for name in identity_of(model))
+    for name, times in names.items():
+        if times > 1:
+            yield Fault(where, f"{times} parts of the identity are called {name} in paths of URLs", "rename one")
 
 
 def _member_faults(where: str, model: type[Entity], properties: Mapping[str, Property]) -> Iterator[Fault]:
@@ -173,7 +194,7 @@ def element_faults(
 ) -> Iterator[Fault]:
     """Faults of properties that can't be elements of a key."""
     names = [each.name if isinstance(each, Descending) else each for each in elements]
-    for name, times in Counter(names).items():
+    for name, times in Counter(_spelled(name, properties) for name in names).items():
         if times > 1:
             yield Fault(where, f"{name!r} stands {times} times", "name each property once")
     for element, name in zip(elements, names, strict=True):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ...errors import Fault
 from ..declarations import TABLE_KEYS, Index
-from ..entity import Entity, HashKey
+from ..entity import Entity, HashKey, identity_of
+from ..nested_elements import is_nested, root_of
 from ..parts import SchemaParts
 from ..property import properties_of
 from ..property_options import Role
@@ -108,6 +109,12 @@ def _stored_name_faults(index: Index, holders: list[type[Entity]]) -> Iterator[F
 
 def _projection_faults(index: Index, holders: list[type[Entity]]) -> Iterator[Fault]:
     where = f"index {index.name}"
+    projected = () if isinstance(index.projection, str) else index.projection
+    for model in holders if index.projection != "ALL" else ():
+        for name in filter(is_nested, identity_of(model)):
+            if root_of(name) not in projected:
+                message = f"{name!r} identifies {model.__name__}, and the index does not project {root_of(name)!r}"
+                yield Fault(where, message, "name it in the projection, or project ALL")
     if isinstance(index.projection, str):
         if index.projection not in ("ALL", "KEYS_ONLY"):
             yield Fault(where, f"there is no projection {index.projection!r}", "use ALL, KEYS_ONLY or property names")

@@ -20,7 +20,7 @@ from ..property_options import Role
 from ..read_models import Event, ReadModel, event_types
 from ..relations import target_of
 from .names import is_name
-from .summed_records import source_faults
+from .summed_records import member_identity_faults, source_faults
 
 
 def read_model_faults(parts: SchemaParts) -> Iterator[Fault]:
@@ -71,6 +71,7 @@ def _entity_faults(parts: SchemaParts, where: str, model: type[Entity]) -> Itera
         if each.role is Role.TIMESTAMP and each.name not in identity:
             fix = "declare it as a plain Timestamp that events give"
             yield Fault(where, f"{name}.{each.name} dates records by the arrival of an event", fix)
+    yield from member_identity_faults(where, model)
     if not set(model.declaration.shard_by) <= set(identity):
         yield Fault(where, f"{name} is sharded by what its identity does not say", "leave out shard_by")
     if any(isinstance(each, SequenceDeclaration) for each in declared):

@@ -16,6 +16,7 @@ from ..declarations import ON_DELETE, BelongsTo, HasMany, Lookup, OrderedLookup,
 from ..declarations import Sequence as SequenceDeclaration
 from ..entity import Entity, identity_of
 from ..entity_options import kind_fault
+from ..nested_elements import property_at
 from ..parts import SchemaParts
 from ..property import Property, properties_of
 from ..property_options import Role
@@ -60,7 +61,8 @@ def _lookup_faults(parts: SchemaParts, model: type[Entity], properties: Properti
         names.append(name)
         if not is_name(parts, name):
             yield Fault(where, f"{name!r} is not a valid name", "use a letter, then letters and digits")
-    identity = ".".join(properties[name].stored for name in identity_of(model) if name in properties)
+    identified_by = (property_at(properties, name) for name in identity_of(model))
+    identity = ".".join(each.stored for each in identified_by if each is not None)
     for name, times in Counter(names).items():
         if times > 1 or name == identity:
             taken = "the identity" if name == identity else f"{times} lookups"
@@ -144,8 +146,9 @@ def _without_none(annotation: Any) -> Any:
 
 def _kind_faults(where: str, by: str, codec: Codec | None, target: type[Entity], name: str) -> Iterator[Fault]:
     """Faults of relations between a number and a text: a value must have the kind of the target's property."""
-    found = properties_of(target)[name].codec
-    one, other = (None if each is None else _KINDS.get(each.key_type or "") for each in (codec, found))
+    found = property_at(properties_of(target), name)
+    codecs = (codec, None if found is None else found.codec)
+    one, other = (None if each is None else _KINDS.get(each.key_type or "") for each in codecs)
     if one is not None and other is not None and one != other:
         message = f"{by!r} holds {one}, and the target's {name!r} {other}"
         yield Fault(where, message, "declare both of one type")
@@ -174,7 +177,7 @@ def _one_faults(
         message = f"its target is found by {', '.join(wanted)}, and `by` names {', '.join(relation.by)}"
         yield Fault(where, message, f"let `by` name a property for each of {', '.join(wanted)}, in that order")
     for by, name in zip(relation.by, wanted, strict=False):
-        if name in properties_of(target):
+        if property_at(properties_of(target), name) is not None:
             yield from _kind_faults(where, by, properties_of(model)[by].codec, target, name)
     enforced: Any = relation.enforced
     if not isinstance(enforced, bool):

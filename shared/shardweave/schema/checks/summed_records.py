@@ -13,6 +13,7 @@ from typing import Any
 
 from ...errors import Fault
 from ..entity import Entity, identity_of
+from ..nested_elements import is_nested
 from ..parts import SchemaParts
 from ..property import properties_of
 from ..property_options import Role
@@ -40,6 +41,7 @@ def source_faults(parts: SchemaParts, where: str, read_model: ReadModel) -> Iter
 
 def _target_faults(where: str, model: type[Entity]) -> Iterator[Fault]:
     name, identity, properties = model.__name__, identity_of(model), list(properties_of(model).values())
+    yield from member_identity_faults(where, model)
     if not sums_in(properties, identity):
         message = f"{name} has no number to add to"
         yield Fault(where, message, "declare one whose default is 0, such as messages: int = 0")
@@ -52,6 +54,14 @@ def _target_faults(where: str, model: type[Entity]) -> Iterator[Fault]:
         elif each.required and each.name not in identity and each.role is not Role.UPDATED:
             message = f"{name}.{each.name} has no default, and a record is made by what is added to it"
             yield Fault(where, message, "give it a default")
+
+
+def member_identity_faults(where: str, model: type[Entity]) -> Iterator[Fault]:
+    """Faults of what a read model writes whose records are identified by members of models: events and sums write
+    whole properties, each at its own time, so that a model may be there without its member, or before it."""
+    for name in filter(is_nested, identity_of(model)):
+        fix = "declare a property of the entity that has its value"
+        yield Fault(where, f"{model.__name__} is identified by {name!r}, a member of a model", fix)
 
 
 def _is_bounded(annotation: Any) -> bool:

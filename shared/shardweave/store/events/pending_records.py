@@ -106,7 +106,7 @@ def marks_of(entity: EntityType[Any], identity: Item, item: Item) -> Marks:
 
 
 def _damaged(entity: EntityType[Any], identity: Item, item: Item) -> RecordUnreadable:
-    named = {name: entity.properties[name].python(value) for name, value in identity.items()}
+    named = {name: entity.identifying[name].python(value) for name, value in identity.items()}
     stored = tuple(item[name] for name in (entity.keys.design.hash_name, entity.keys.design.range_name))
     more: dict[str, Any] = {"collection": entity.collection or entity.token, "stored_key": stored}
     return RecordUnreadable(Unreadable(entity.token, named, "events_damaged", **more))

@@ -146,7 +146,7 @@ class _Run:
         entity, parts = self.entity, self.parts
         hash_name = entity.keys.design.hash_name
         own = [item for item in items if parts.schema.entity_of_key(item[hash_name]) is entity]
-        identities = [{name: item[name] for name in entity.identity} for item in own]
+        identities = [entity.identity_from(item) for item in own]
         seen = parts.reader.find_now([(entity, identity) for identity in identities])
         left = self._unfilled(list(zip(identities, seen, strict=True)))
         outcomes = run_concurrently(self._fill_one, left)

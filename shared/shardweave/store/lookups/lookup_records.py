@@ -125,7 +125,7 @@ def _ordered_keys(entity: EntityType[Any], lookup: LookupType, item: Item) -> tu
 
 def _text_of(entity: EntityType[Any], element: Element, item: Item) -> str:
     """One element of a key: its name alone if there is no value, which sorts first."""
-    return element.name if item.get(element.name) is None else entity.keys.element_text(element, item)
+    return element.name if element.value_in(item) is None else entity.keys.element_text(element, item)
 
 
 def lookup_record(entity: EntityType[Any], key: Item, item: Item, rev: str) -> dict[str, Value]:
@@ -171,7 +171,10 @@ def identity_lookup_key(entity: EntityType[Any], values: Item) -> dict[str, Valu
 def identity_lookup(entity: EntityType[Any], item: Item) -> dict[str, Value]:
     """The lookup record for a record's identity."""
     lookup = identity_lookup_key(entity, item)
-    lookup[PLACE] = {name: item[name] for name in _deciding(entity) if name in item}
+    place = {each.name: each.value_in(item) for each in _placing(entity)}
+    if entity.timestamp is not None and entity.timestamp in item and entity.timestamp not in entity.identity:
+        place[entity.timestamp] = item[entity.timestamp]
+    lookup[PLACE] = place
     lookup[REVISION] = item[REVISION]
     if entity.ttl is not None and entity.ttl in item:
         lookup[entity.ttl] = item[entity.ttl]
@@ -188,9 +191,6 @@ def needs_rewriting(entity: EntityType[Any], before: Item, after: Item) -> bool:
     return entity.ttl is not None and before.get(entity.ttl) != after.get(entity.ttl)
 
 
-def _deciding(entity: EntityType[Any]) -> tuple[str, ...]:
-    """The properties, in addition to the identity, that determine the location of a record."""
-    names = [element.name for element in entity.keys.design.shard_by if element.name not in entity.identity]
-    if entity.timestamp is not None and entity.timestamp not in entity.identity:
-        names.append(entity.timestamp)
-    return tuple(names)
+def _placing(entity: EntityType[Any]) -> list[Element]:
+    """The elements, in addition to the identity, that determine the shard of a record."""
+    return [each for each in entity.keys.design.shard_by if each.name not in entity.identity]

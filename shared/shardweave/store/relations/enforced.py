@@ -188,7 +188,7 @@ def closed_by(
 
 def damaged_counter(entity: EntityType[Any], identity: Item) -> RecordUnreadable:
     """The error that a parent's counter is damaged."""
-    named = {name: entity.properties[name].python(value) for name, value in identity.items()}
+    named = {name: entity.identifying[name].python(value) for name, value in identity.items()}
     stored = tuple(counter_key(entity, identity).values())
     more: dict[str, Any] = {"collection": entity.collection or entity.token, "stored_key": stored}
     return RecordUnreadable(Unreadable(entity.token, named, "counter_damaged", **more))

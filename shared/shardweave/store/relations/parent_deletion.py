@@ -121,7 +121,7 @@ class Removing:
         operations: list[Operation] = []
         for record in records:
             stored = child.dump(record)
-            identity: Item = {name: stored[name] for name in child.identity}
+            identity: Item = child.identity_from(stored)
             if link.on_delete == "detach":
                 operations.append(Update(child.model, identity, dict.fromkeys(link.detached), record.rev))
             else:

@@ -246,7 +246,7 @@ class Expander:
         """The values in the stored form of the target. Raises ValidationFailed, ValueRefused."""
         if relation.index is not None:
             return values
-        given = [target.properties[name] for name in target.identity]
+        given = list(target.identifying.values())
         if relation.lookup is not None:
             lookup = target.lookups[relation.lookup]
             given = [lookup.property_in(target.properties, element.name) for element in lookup.elements]

@@ -25,6 +25,7 @@ from typing import Any
 
 from ...errors import AlreadyExists, ImmutableProperty, RevisionConflict
 from ...schema.entity_type import REVISION, EntityType
+from ...schema.identities import given_identity
 from ...schema.old_forms import OldForm, changes
 from ...table.conditions import Compare, Condition, Missing, Or
 from ...table.operations import Action, ConditionCheck, DeleteItem, PutItem, UpdateItem
@@ -185,7 +186,7 @@ def following_step(entity: EntityType[Any], identity: Item, form: OldForm, key: 
     if old is None:
         return TakeStep(entity, identity, None, form=form, key=key)
     read = form.read(old)
-    if any(read.get(name) != value for name, value in identity.items()):
+    if given_identity(entity, read) != identity:
         raise AlreadyExists(
             "another record has the key of its old item", where=", ".join(entity.identity), fix="give it another"
         )
@@ -200,7 +201,7 @@ def _checked(plan: WritePlan, form: OldForm, old: Item) -> WritePlan:
 
 
 def _check_place(entity: EntityType[Any], stored: Item, item: Item) -> None:
-    different = [name for name in entity.properties if name in entity.immutable and stored.get(name) != item.get(name)]
+    different = entity.unlike(stored, item)
     if different:
         raise ImmutableProperty(
             "the old item was made anew with another value", where=", ".join(different), fix="bring it in again"

@@ -31,6 +31,7 @@ from ...values.untyped import as_stored
 from ..operations import Changes, Put
 from ..outcomes import UNNUMBERED
 from ..relations.enforced import COUNTED
+from .placing_members import check_not_removed, immutable, lost_by, of_identity
 
 _INTERNAL = (REVISION, MARK, COUNTED, VERSION)
 MAX_EXPIRY_SECONDS = 10**11
@@ -106,8 +107,8 @@ def changed_draft(
         given = _as_stored(entity, given, stored)
     for name, value in given.items():
         if value is None and name in entity.properties:
-            if name in entity.immutable:
-                raise _immutable(name)
+            if lost := lost_by(entity, name):
+                raise immutable(lost)
             if entity.properties[name].null_stored or entity.properties[name].none_when_missing:
                 values[name] = None
             else:
@@ -121,6 +122,7 @@ def changed_draft(
     except ValidationFailed as error:
         if not any(not each.location or each.location[0] in given for each in error.fields):
             entity.load(stored)  # if no given value is at fault, a stored one may be
+        check_not_removed(entity, given, error)
         raise
     item |= _kept_members(entity, item, stored)
     _check_forms(entity, item, stored)
@@ -154,7 +156,7 @@ def upserted_draft(
     """A record to be created by an upsert: from its start values and the changes; if the changes are a function, it is
     called with a record of the start values. Raises ImmutableProperty for another identity, and what `new_draft`
     does."""
-    values = _of_identity(entity, identity, entity.by_stored_name(start))
+    values = of_identity(entity, identity, entity.by_stored_name(start))
     if isinstance(changes, Mapping):
         given = entity.by_stored_name(changes)
     else:
@@ -166,15 +168,7 @@ def upserted_draft(
             values.pop(name, None)
         else:
             values[name] = value
-    return new_draft(entity, _of_identity(entity, identity, values), now_ms, rev, identity)
-
-
-def _of_identity(entity: EntityType[Any], identity: Item, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties by stored name, together with the identity, which they may repeat."""
-    for name, value in identity.items():
-        if name in values and entity.properties[name].parse(values[name]) != value:
-            raise _immutable(name)
-    return {**values, **identity}
+    return new_draft(entity, of_identity(entity, identity, values), now_ms, rev, identity)
 
 
 def _told(changes: Any) -> Mapping[str, Any]:
@@ -303,15 +297,15 @@ def _keep_order_of_times(entity: EntityType[Any], item: dict[str, Value]) -> Non
 
 def _check_identity(entity: EntityType[Any], item: Item) -> None:
     """Refuse an empty text as identity, since no URL path can contain it."""
+    members = [each.name for each in entity.placing_members if each.value_in(item) == ""]
     for name in entity.identity:
-        if item.get(name) == "":
+        if item.get(name) == "" or name in members:
             raise ValueRefused("what identifies a record can't be empty", where=name, fix="give it a value")
 
 
 def _check_immutable(entity: EntityType[Any], stored: Item, item: Item) -> None:
-    for name in entity.properties:
-        if name in entity.immutable and stored.get(name) != item.get(name):
-            raise _immutable(name)
+    for name in entity.unlike(stored, item):
+        raise immutable(name)
 
 
 def keeps_number(sequence: SequenceType, stored: Item, item: Item) -> bool:
@@ -335,11 +329,3 @@ def _check_number(sequence: SequenceType, stored: Item, item: Item, *, given: bo
 
 def _another_number(name: str) -> ImmutableProperty:
     return ImmutableProperty("it is numbered by the store", where=name, fix="leave it as it is")
-
-
-def _immutable(name: str) -> ImmutableProperty:
-    return ImmutableProperty(
-        "it decides the record's identity or place and never changes",
-        where=name,
-        fix="leave it as it is, or delete the record and create another",
-    )

@@ -12,6 +12,7 @@ from typing import Any
 from ...errors import ShardweaveError, ValueRefused
 from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
+from ...schema.identities import given_identity
 from ...schema.schema import Schema
 from ...table.values import Item
 from ..attempts import AttemptContext
@@ -74,7 +75,7 @@ class StepMaker:
         if isinstance(operation, Put) and (named := _named_by_incomplete(entity, operation)) is not None:
             return self._putting(entity, entity.identify(named), operation, None)
         draft = new_draft(entity, record, moment.now_ms, self.context.new_revision())
-        identity = {name: draft.item[name] for name in entity.identity if name in draft.item}
+        identity = given_identity(entity, draft.item)
         if len(identity) < len(entity.identity):
             identity = entity.identify(identity)
         if isinstance(operation, Create) or draft.generated:
@@ -156,9 +157,10 @@ def _named_by_incomplete(entity: EntityType[Any], put: Put) -> dict[str, Any] | 
         return None
     given = {entity.stored_name(name): value for name, value in put.record.items()}
     lacking = {each.stored for each in entity.properties.values() if each.required} - given.keys()
-    if not lacking or not lacking <= put.keeping or any(name not in given for name in entity.identity):
+    identity = given_identity(entity, given)
+    if not lacking or not lacking <= put.keeping or len(identity) < len(entity.identity):
         return None
-    return {name: given[name] for name in entity.identity}
+    return identity
 
 
 def name_operation(error: ShardweaveError, position: int) -> ShardweaveError:

@@ -29,6 +29,7 @@ from ...errors import (
 )
 from ...errors.outcomes import note_maybe_written
 from ...schema.entity_type import EntityType
+from ...schema.identities import given_identity
 from ...schema.shard_maps import Lease
 from ...table.conditions import Condition
 from ...table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES
@@ -328,7 +329,7 @@ def _of_stored(step: WriteStep, seen: ReadResult, error: ShardweaveError) -> Sha
     if not isinstance(error, (ImmutableProperty, ValueRefused)) or seen.found is None or step.visibility is not None:
         return error
     stored = seen.found.item
-    if all(name in stored and stored[name] == value for name, value in step.identity.items()):
+    if given_identity(step.entity, stored) == step.identity:
         return error
     return step.entity.unreadable(stored, step.entity.keys.fault_in(stored) or "invalid")
 

@@ -92,10 +92,15 @@ export const once = () => ({ "idempotency-key": crypto.randomUUID() });
 export function recordPath(entity, record) {
   const names = [...entity.identity];
   return entity.path.replace(/\{\w+\}/g, () => {
-    const key = shownText(record[names.shift()]);
+    const key = shownText(valueAt(record, names.shift()));
     const changes = /[?#%\\\x00-\x1f\x7f]|(^|\/)(\.{0,2})(\/|$)/.test(key) || (names.length && key.includes("/"));
     return encodeURIComponent(changes ? "=" + encodeURIComponent(key).replaceAll(".", "%2E") : key);
   });
+}
+
+/** What a record has at a property, or, by its path, at a member of an object in it. */
+export function valueAt(record, name) {
+  return record[name] ?? name.split(".").reduce((found, step) => found?.[step], record);
 }
 
 /** A value as text, exactly. */

@@ -1,6 +1,6 @@
 /** Choices for a property that names a record of another entity: those records, where they are few. */
 
-import { ask, shownText } from "./api.js";
+import { ask, shownText, valueAt } from "./api.js";
 
 const MOST = 100;
 
@@ -16,7 +16,7 @@ export async function choicesFor(app, entity, name) {
     if (document.nextToken || !document.items.length) return;
     app.choices.set(
       place,
-      document.items.map((each) => ({ value: shownText(each[name]), label: label({ ...each, [name]: undefined }) })),
+      document.items.map((each) => ({ value: shownText(valueAt(each, name)), label: label({ ...each, [name]: undefined }) })),
     );
   } catch {
     // The property is then written by hand.

@@ -1,7 +1,7 @@
 /** An entity's records by any of its indexes: sorted, filtered, with relations, and why they are read as they are. */
 
 import { html, nothing } from "./lit-html/lit-html.js";
-import { ask, shownText } from "./api.js";
+import { ask, shownText, valueAt } from "./api.js";
 import { choicesFor, label } from "./choices.js";
 import { columnsMenu, visibleColumns } from "./columns.js";
 import { explainPanel } from "./explain.js";
@@ -263,7 +263,7 @@ export class EntityPage {
         columns,
         sorted: this.sorted,
         open: (row) => this.app.record.open(entity, row),
-        keyOf: (row) => entity.identity.map((name) => shownText(row[name])).join("/"),
+        keyOf: (row) => entity.identity.map((name) => shownText(valueAt(row, name))).join("/"),
       })}
       ${pager(pages)}
       ${explainPanel({

@@ -1,7 +1,7 @@
 /** A list that the service declares itself, such as a grid of issues: its parameters as a form, its pages as a grid. */
 
 import { html, nothing } from "./lit-html/lit-html.js";
-import { ask, shownText } from "./api.js";
+import { ask, shownText, valueAt } from "./api.js";
 import { choicesFor } from "./choices.js";
 import { columnsMenu, visibleColumns } from "./columns.js";
 import { bar } from "./explain.js";
@@ -139,7 +139,7 @@ export class ViewPage {
         columns,
         sorted: this.sorted,
         open: (row) => entity && this.app.record.open(entity, row),
-        keyOf: (row) => (entity ? entity.identity.map((name) => shownText(row[name])).join("/") : undefined),
+        keyOf: (row) => (entity ? entity.identity.map((name) => shownText(valueAt(row, name))).join("/") : undefined),
       })}
       ${pager(pages)}
       ${view.explain ? this.explained() : nothing}`;

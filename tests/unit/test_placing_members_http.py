@@ -1,0 +1,134 @@
+"""Members of models that identify or place records, over HTTP, in GraphQL and in clients."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from shardweave import GraphQL
+from shardweave.cli.client import described, written
+from shardweave.service.files import named_service
+from tests.unit.api_world import Client, api_of, json_of, problem_of
+from tests.unit.graphql_world import Graph
+from tests.unit.placing_world import KEY, SCHEMA
+
+
+def client() -> Client:
+    world = Client(api_of(SCHEMA, graphql=GraphQL()))
+    for number in (1, 2):
+        document = {"number": number, "address": {"country": "no", "city_name": "moss"}, "title": f"t{number}"}
+        assert world.post("/v1/shops", document).headers["location"] == f"/v1/shops/no/{number}/moss"
+    return world
+
+
+def test_paths_have_the_values_in_order() -> None:
+    world = client()
+    assert json_of(world.get("/v1/shops/no/1/moss"))["title"] == "t1"
+    problem_of(world.get("/v1/shops/se/1/moss"), 404, "not_found")
+    found = json_of(world.get("/v1/shops?address.country=no&number.from=2"))["items"]
+    assert [each["number"] for each in found] == [2]
+    assert len(json_of(world.get("/v1/shops?address.country=no"))["items"]) == 2
+    assert json_of(world.get("/v1/shops?address.country=no&sort=1/moss"))["items"][0]["title"] == "t1"
+    assert world.delete("/v1/shops/no/2/moss").status == 204
+    problem_of(world.get("/v1/shops/no/2/moss"), 404, "not_found")
+
+
+def test_patches_change_the_rest() -> None:
+    world = client()
+    changed = world.patch("/v1/shops/no/1/moss", {"address": {"street": "New"}})
+    assert json_of(changed)["address"] == {"country": "no", "city_name": "moss", "street": "New", "lines": []}
+    same = world.patch("/v1/shops/no/1/moss", {"address": {"country": "no", "street": None}})
+    assert json_of(same)["address"]["street"] is None
+    for patch in ({"country": "se"}, {"country": None}, None):
+        refused = problem_of(world.patch("/v1/shops/no/1/moss", {"address": patch}), 400, "immutable_property")
+        assert "address.country" in json.dumps(refused)
+
+
+def test_puts_may_leave_out_what_the_path_says() -> None:
+    world = client()
+    put = world.put("/v1/shops/no/1/moss", {"address": {"street": "Put"}})
+    assert json_of(put)["address"] == {"country": "no", "city_name": "moss", "street": "Put", "lines": []}
+    assert world.put("/v1/shops/no/8/moss", {}).status == 201
+    problem_of(world.put("/v1/shops/no/1/moss", {"address": {"country": "se"}}), 400, "value_refused")
+    made = world.patch("/v1/shops/no/9/moss?upsert=true", {"address": {"street": "Up"}})
+    assert made.status == 201
+    assert json_of(made)["address"]["street"] == "Up"
+
+
+def test_bodies_name_records_by_paths() -> None:
+    world = client()
+    found = json_of(world.post("/v1/shops/batch-get", {"keys": [KEY, {**KEY, "number": 9}]}))["items"]
+    assert found[0]["title"] == "t1"
+    assert found[1] is None
+    second = {**KEY, "number": 2}
+    patches = [{"key": KEY, "patch": {"title": "n"}}, {"key": second, "patch": {"address": {"country": None}}}]
+    done = json_of(world.post("/v1/shops/batch-write", {"patches": patches}))["patches"]
+    assert done[0]["item"]["title"] == "n"
+    assert "immutable" in json.dumps(done[1])
+    operations = [
+        {"update": "shops", "key": KEY, "patch": {"address": {"street": "T"}}},
+        {"add": "shops", "key": second, "amounts": {"visits": 2}},
+    ]
+    assert [each["number"] for each in json_of(world.post("/v1/_transact", {"operations": operations}))["items"]]
+    assert json_of(world.post("/v1/shops/add", {"key": second, "amounts": {"visits": 2}}))["visits"] == 4
+    problem_of(world.post("/v1/shops/batch-get", {"keys": [{"number": 1}]}), 400, "invalid_input")
+
+
+def test_a_record_that_is_placed_by_a_member_has_its_id_alone_in_its_path() -> None:
+    world = client()
+    site = {"zone": 1, "home": {"country": "no"}}
+    assert world.post("/v1/things", {"thingId": "a", "site": site}).status == 201
+    assert json_of(world.patch("/v1/things/a", {"site": {"zone": 2}}))["site"]["zone"] == 2
+    problem_of(world.patch("/v1/things/a", {"site": {"home": {"country": "se"}}}), 400, "immutable_property")
+    assert json_of(world.get("/v1/things/a"))["site"]["home"]["country"] == "no"
+
+
+def test_graphql_names_records_by_their_parts() -> None:
+    world = client()
+    asked = Graph(world)
+    assert asked.data('{ shop(id: "no", sort: "1/moss") { title } }')["shop"]["title"] == "t1"
+    listed = asked.data('{ shopsById(id: "no", prefix: "2/") { items { number address } } }')
+    assert [each["number"] for each in next(iter(listed.values()))["items"]] == [2]
+    changed = asked.data(
+        'mutation { updateShop(id: "no", sort: "1/moss", patch: {address: {street: "G"}}) { address } }'
+    )
+    assert changed["updateShop"]["address"]["street"] == "G"
+
+
+def test_the_document_names_path_parameters_without_points() -> None:
+    document = json.loads(client().api.openapi)
+    path = document["paths"]["/v1/shops/{address_country}/{number}/{address_city_name}"]
+    names = [each["name"] for each in path["get"]["parameters"] if each["in"] == "path"]
+    assert names == ["address_country", "number", "address_city_name"]
+    listed = {each["name"] for each in document["paths"]["/v1/shops"]["get"]["parameters"]}
+    assert listed >= {"address.country", "address.country.eq", "sort"}
+
+
+SERVICE = """
+from pydantic import BaseModel
+from shardweave import Entity, Schema
+
+class Address(BaseModel):
+    country: str
+    zone: int = 0
+    street: str | None = None
+
+class Shop(Entity, token="shop", partition="address.country", sort=("number", "address.zone")):
+    number: int
+    address: Address
+
+def schema(key_format):
+    return Schema([Shop], [], key_format=key_format)
+"""
+
+
+def test_clients_have_arguments_for_the_parts_of_a_key(tmp_path: Path) -> None:
+    service = tmp_path / "shops.py"
+    service.write_text(SERVICE, encoding="utf-8")
+    for_python = written(described(named_service(str(service)), "ordered"), "python")
+    compile(for_python, "client.py", "exec")
+    assert "def get(self, address_country: str, number: int, address_zone: int)" in for_python
+    assert 'record_path("/v1/shops", address_country, number, address_zone)' in for_python
+    for_typescript = written(described(named_service(str(service)), "ordered"), "typescript")
+    assert "readonly address_country: string;" in for_typescript
+    assert "readonly address_zone: number;" in for_typescript
