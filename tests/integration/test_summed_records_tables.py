@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from shardweave.errors import RevisionConflict
+from shardweave.maintenance.doctor import Doctor
 from shardweave.maintenance.rebuilding import Rebuild
 from shardweave.schema.read_models import Event
 from shardweave.schema.schema import Schema
@@ -66,6 +67,22 @@ def test_sums_follow_records_with_lost_answers_and_are_reset_and_rebuilt(open_ta
     assert report.done
     assert report.corrected >= 1
     assert summed(store, MEMBERS) == {"ann": (1, 4), "bob": (2, 3), "": 3}
+
+
+def test_the_doctor_counts_what_was_not_told_and_corrects_a_number(open_table: OpenTable) -> None:
+    store = store_over(open_table(SCHEMA.layout))
+    store.put(letter("a", "ann", "bob", weight=2))
+    told(store, ["a"])
+    store.put(letter("b", "bob", weight=3))
+    store.update(Box, "ann", {"unread": 7})
+    found = {"count_missing": 1, "sum_wrong": 1}
+    report = Doctor(store.parts, Clock()).run()
+    assert (report.findings.counts, report.code) == (found, 1)
+    assert Doctor(store.parts, Clock(), repair=True).run().findings.repaired == found
+    assert summed(store, MEMBERS) == {"ann": (1, 2), "bob": (2, 5), "": 2}
+    told(store, ["a", "b"])
+    assert summed(store, MEMBERS) == {"ann": (1, 2), "bob": (2, 5), "": 2}
+    assert Doctor(store.parts, Clock()).run().code == 0
 
 
 EVENTS = Schema([Parcel, Scan, Tally, Letter], read_models=[PARCELS])

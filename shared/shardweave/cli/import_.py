@@ -51,6 +51,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         f"{counted(report.written, 'record')} written, {report.there:,} there already, {report.kept:,} kept as stored, "
         f"{counted(report.refused, 'line')} refused, {report.passed:,} passed over"
         + (f", {counted(report.counters, 'counter')} of sequences" if report.counters else "")
+        + (f", what was counted of {counted(report.counted, 'record')}" if report.counted else "")
     )
     return 1 if report.refused or report.kept else 0
 

@@ -2,9 +2,10 @@
 
     shardweave rebuild unread --table NAME
 
-Needed once for a read model that is declared when there are records, after an import, and whenever its numbers may be
-wrong. Others may write meanwhile, and the numbers can be read. What a reset has settled stays so. It can be stopped at
-any time: started again, it continues. Without a name, all read models of records are counted.
+Needed once for a read model that is declared when there are records, and whenever its numbers may be wrong, such as
+after an import of records without their numbers. Others may write meanwhile, and the numbers can be read. What a reset
+has settled stays so. It can be stopped at any time: started again, it continues. Without a name, all read models of
+records are counted.
 """
 
 from __future__ import annotations

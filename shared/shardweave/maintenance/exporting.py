@@ -1,7 +1,9 @@
 """Export: writing the records of a table into a folder, one file of lines (see `record_lines`) for each entity.
 
 Format of the folder:
-    user.jsonl        lines of records, in no order; of an entity with sequences, their counters too
+    user.jsonl        lines of records, in no order; of an entity with sequences, their counters too. First in a file is
+                      what read models of records remember, if all that they write is exported too: an import has it
+                      before the records, and counts none of them again
     export.json       {"format": 1, "entities": {token: {"map", "lanes", "bytes", "lines", "done"}}}
 
 Guarantees: every record that is there from beginning to end and does not change is written once; one that changes
@@ -10,7 +12,7 @@ export that was stopped, or died, goes on: `export.json` is replaced whole after
 the disk, and what stands in a file beyond is cut off. Where the shard map changes, or lines are missing, an entity
 begins anew.
 
-Costs: a consistent read of each record, and for each sequence of 256 hash keys.
+Costs: a consistent read of each record, and for each sequence and each read model that it feeds of 256 hash keys.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from ..errors import ConfigurationError
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import EntityType
 from ..store.attempts import AttemptContext
+from ..store.events.counts import KIND, PARTS
+from ..store.events.record_feed import fed_by
 from ..store.lookups.lookup_records import LOOKUP_SPACE
 from ..store.parts import StoreParts
 from ..table.operations import Query
@@ -126,6 +130,9 @@ class Export:
         pace, waiting = Pace(self._rate, self._parts.waiting), self._parts.waiting
         kept_at = waiting.monotonic()
         with self._file(entity, own["bytes"]) as file:
+            for line in self._remembered(entity) if places is None else ():
+                file.write(line)
+                own["lines"] += 1
             for results in walk.rounds():
                 if _map(self._parts.moment_of(entity)) != own["map"]:
                     own["map"] = None
@@ -156,12 +163,23 @@ class Export:
         return lines
 
     def _counters(self, entity: EntityType[Any]) -> Iterator[bytes]:
-        design = entity.keys.design
         for sequence in entity.sequences:
-            for suffix in LOOKUP_SPACE.suffixes():
-                head = f"{entity.token}.{sequence.property_name}+{design.key_format.shard_delimiter}{suffix}"
-                query = Query(design.hash_name, head, design.range_name, consistent=True)
-                yield from map(item_line, self._asking.all(query))
+            yield from map(item_line, self._beside(entity, f"{sequence.property_name}+"))
+
+    def _remembered(self, entity: EntityType[Any]) -> Iterator[bytes]:
+        """What the read models remember of the entity's records, where there is something that they add to."""
+        exported = {each.token for each in self._entities}
+        for read_model in fed_by(self._parts.schema, entity):
+            if {self._parts.schema[each].token for each in read_model.writes} <= exported:
+                found = self._beside(entity, KIND + read_model.name)
+                yield from (item_line(item) for item in found if item.get(PARTS))
+
+    def _beside(self, entity: EntityType[Any], name: str) -> Iterator[Item]:
+        """The items of the library that belong to an entity, by their name."""
+        design = entity.keys.design
+        for suffix in LOOKUP_SPACE.suffixes():
+            head = f"{entity.token}.{name}{design.key_format.shard_delimiter}{suffix}"
+            yield from self._asking.all(Query(design.hash_name, head, design.range_name, consistent=True))
 
     def _file(self, entity: EntityType[Any], size: int) -> BinaryIO:
         """The entity's file, cut to what is known to be right."""

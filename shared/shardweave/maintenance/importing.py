@@ -5,7 +5,9 @@
 
 Guarantees: a record is written with its keys, lookups and counters of parents in one transaction, as any other is;
 what is stored otherwise is never overwritten, and what was removed does not come back by a replacement. Sequences go on
-above every number that comes in, before the record that has it is written. The lines of one import may be in any order:
+above every number that comes in, before the record that has it is written. What read models remember of a record is
+written where nothing is remembered of it yet, so that the numbers that come in as well are not counted again; not in
+the way `replace`. The lines of one import may be in any order:
 a record whose parent is not there yet is tried again at the end. An import may be stopped anywhere and repeated: a
 record that is there in its line's revision has been imported, and a replacement has a revision that follows from its
 line.
@@ -38,10 +40,12 @@ from ..store.locations import ReadResult
 from ..store.outcomes import UNNUMBERED
 from ..store.parts import StoreParts
 from ..store.writing.prepare import PreparedRecord
+from ..store.writing.write_actions import absent
 from ..store.writing.write_steps import Context, WritePlan, WriteStep, creation, replacement
 from ..table.concurrency import run_concurrently
+from ..table.operations import PutItem
 from ..table.values import Item
-from .record_lines import RecordLine, SequenceLine, generated_names, read_line
+from .record_lines import CountLine, Line, RecordLine, SequenceLine, generated_names, read_line
 
 BATCH = 100
 MAX_WAITING = 100_000
@@ -60,7 +64,8 @@ class NotImported:
 @dataclass
 class ImportReport:
     """The outcome of the lines so far. `there`: imported before; `kept`: stored with another revision, not changed;
-    `passed`: not records, or expired; `counters`: those of sequences."""
+    `passed`: not records, or expired; `counters`: those of sequences; `counted`: what is remembered of counted
+    records."""
 
     lines: int = 0
     written: int = 0
@@ -68,6 +73,7 @@ class ImportReport:
     kept: int = 0
     passed: int = 0
     counters: int = 0
+    counted: int = 0
     refused: int = 0
     examples: list[NotImported] = field(default_factory=list)
 
@@ -150,6 +156,8 @@ class Import:
                 elif isinstance(line, SequenceLine):
                     self._parts.numbering.advance(line.entity, line.sequence, line.scope, line.last)
                     self.report.counters += 1
+                elif isinstance(line, CountLine):
+                    self._remember(line)
                 else:
                     waiting = _Waiting(number, self._checked(line))
                     name = (line.entity.token, *given_identity(line.entity, line.item).values())
@@ -165,7 +173,17 @@ class Import:
         if batch:
             yield batch
 
-    def _is_expired(self, line: RecordLine | SequenceLine) -> bool:
+    def _remember(self, line: CountLine) -> None:
+        """Write what is remembered of a record, if nothing is yet, for an import that makes records."""
+        put = PutItem(line.item, absent(line.entity), return_on_failure=True)
+        refusal = None if self._replace else self._parts.sender.send([put])
+        stored = line.item if refusal is None else refusal.reasons[0].item or {}
+        if self._replace or stored.get(REVISION) != line.item[REVISION]:
+            self.report.passed += 1
+        else:
+            self.report.counted += 1
+
+    def _is_expired(self, line: Line) -> bool:
         return isinstance(line, RecordLine) and line.entity.is_expired(line.item, self._clock() // 1000)
 
     def _checked(self, line: RecordLine) -> RecordLine:

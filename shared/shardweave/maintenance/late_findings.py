@@ -58,9 +58,12 @@ class LateFindings:
 
     def settled(self, *, all_of_them: bool = False) -> Iterator[Confirmed]:
         """The faults among those that are old enough; `all_of_them` waits until all are."""
-        if all_of_them or len(self._kept) > MAX_KEPT:
-            self._wait()
         past = self._waiting.monotonic() - LATE_SECONDS
+        if self._kept and (all_of_them or len(self._kept) > MAX_KEPT):
+            youngest = max(each.since for each in self._kept)
+            if youngest > past:
+                self._waiting.sleep(youngest - past)
+            past = youngest
         old = [each for each in self._kept if each.since <= past]
         self._kept = [each for each in self._kept if each.since > past]
         return (each for each in run_concurrently(self._still, old) if each is not None)
@@ -74,13 +77,6 @@ class LateFindings:
         self._kept = [LateFinding(Finding.decode(found), key, rev, now) for found, key, rev in saved]
 
     # -- parts
-
-    def _wait(self) -> None:
-        if self._kept:
-            rest = max(each.since for each in self._kept) + LATE_SECONDS - self._waiting.monotonic()
-            while rest > 0:
-                self._waiting.sleep(rest)
-                rest = max(each.since for each in self._kept) + LATE_SECONDS - self._waiting.monotonic()
 
     def _still(self, late: LateFinding) -> Confirmed | None:
         now = self._confirm(late.key)

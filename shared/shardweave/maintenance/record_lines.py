@@ -8,8 +8,9 @@ An item has the record's properties, private ones too, its revision, the version
 first, and attributes that the schema does not know.
 What is made of them is left out: generated properties, lookups, counters of children, the marks of re-shards. The
 counters of sequences are lines without an entity, since numbers that were given and are not used any more could not be
-told otherwise. A line without an entity is of the one that its hash key names: so those of DynamoDB's own exports are
-read as well, of which everything else is passed over.
+told otherwise; and what read models remember of the records that feed them (see `store.events.counts`), since what a
+reset has settled could not be told otherwise. A line without an entity is of the one that its hash key names: so those
+of DynamoDB's own exports are read as well, of which everything else is passed over.
 
 `decode(encode(item))` is the item. Pure.
 """
@@ -22,11 +23,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError, UnknownName
+from ..errors import InputError, ShardweaveError, UnknownName
 from ..schema.entity_type import REVISION, EntityType
 from ..schema.relations import SequenceType
 from ..schema.schema import Schema
 from ..schema.upgrades import VERSION
+from ..store.events.counts import KIND, OF, memory_item, memory_key, parts_in
+from ..store.events.record_feed import fed_by
+from ..store.lookups.lookup_records import owner_identity
 from ..store.sequences import LAST
 from ..store.writing.prepare import unknown_attributes
 from ..table.values import Item, Value, from_attribute_values, to_attribute_values
@@ -54,6 +58,17 @@ class SequenceLine:
     last: int
 
 
+@dataclass(frozen=True)
+class CountLine:
+    """What is remembered of a record that was counted: the item, as the table of the schema has it."""
+
+    entity: EntityType[Any]
+    item: Mapping[str, Value]
+
+
+Line = RecordLine | SequenceLine | CountLine
+
+
 def generated_names(schema: Schema) -> frozenset[str]:
     """The names of all generated attributes."""
     return frozenset(name for entity in schema.entities.values() for name in entity.keys.names)
@@ -71,7 +86,7 @@ def item_line(item: Item) -> bytes:
     return _text({ITEM: _json(to_attribute_values(item))})
 
 
-def read_line(schema: Schema, generated: frozenset[str], line: bytes) -> RecordLine | SequenceLine | None:
+def read_line(schema: Schema, generated: frozenset[str], line: bytes) -> Line | None:
     """The content of a line, a record in its current form; None if it is skipped. Raises InputError and
     RecordUnreadable."""
     try:
@@ -88,14 +103,18 @@ def read_line(schema: Schema, generated: frozenset[str], line: bytes) -> RecordL
     return _record(schema.entities[token], item, generated)
 
 
-def _by_key(schema: Schema, generated: frozenset[str], item: Item) -> RecordLine | SequenceLine | None:
+def _by_key(schema: Schema, generated: frozenset[str], item: Item) -> Line | None:
     hash_key = str(item.get(schema.hash_key, ""))
     entity = schema.entity_of_key(hash_key)
     if entity is not None:
         return _record(entity, item, generated)
     token, _, name = hash_key.partition(schema.key_format.shard_delimiter)[0].partition(".")
     entity = schema.entities.get(token)
-    if entity is None or type(item.get(LAST)) is not int:
+    if entity is None:
+        return None
+    if name.startswith(KIND):
+        return _remembered(schema, entity, name.removeprefix(KIND), item)
+    if type(item.get(LAST)) is not int:
         return None
     sequence = next((each for each in entity.sequences if f"{each.property_name}+" == name), None)
     if sequence is None:
@@ -103,6 +122,21 @@ def _by_key(schema: Schema, generated: frozenset[str], item: Item) -> RecordLine
     parts = str(item[schema.range_key]).split(schema.key_format.element_delimiter)
     scope = entity.keys.parse_elements(schema.range_key, sequence.within, parts) if sequence.within else {}
     return SequenceLine(entity, sequence, scope, item[LAST])
+
+
+def _remembered(schema: Schema, entity: EntityType[Any], read_model: str, item: Item) -> CountLine | None:
+    """None for what nothing is remembered in, or is of a read model that there is not. Raises InputError."""
+    if all(each.name != read_model for each in fed_by(schema, entity)):
+        return None
+    try:
+        parts = parts_in(item)
+        identity = owner_identity(entity, str(item[schema.range_key])) if entity.identity else {}
+        key = memory_key(entity, read_model, identity)
+        of, rev = item.get(OF), str(item[REVISION])
+    except (ShardweaveError, KeyError, TypeError, ValueError):
+        message, fix = "what it says was counted of a record can't be read", "leave it out, and rebuild the read model"
+        raise InputError(message, where=f"{entity.token}.{read_model}", fix=fix) from None
+    return CountLine(entity, memory_item(key, parts, of if isinstance(of, str) else None, rev, {})) if parts else None
 
 
 def _record(entity: EntityType[Any], item: Item, generated: frozenset[str]) -> RecordLine:
