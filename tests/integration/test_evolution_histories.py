@@ -1,6 +1,6 @@
 """Declarations evolve while programs of the old and of the new one write: random histories, checked to the last answer.
 
-What a history is, and what is checked in it, is in `tests/simulator/evolution.py`. Among 35 histories in a row each row
+What a history is, and what is checked in it, is in `tests/simulator/evolution.py`. Among 50 histories in a row each row
 of what changes meets each of the ways. Fifty run by default, five hundred with SHARDWEAVE_LONG_SEARCHES=1, and as many
 as are said: `./run test tests/integration/test_evolution_histories.py --histories 20000`; `--first-history N` begins at
 another seed. A failure names its seed, and that is the whole history.

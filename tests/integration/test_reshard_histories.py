@@ -43,6 +43,7 @@ FLOORS = {
     (FAMILY_KINDS, 12): FAMILY,
     (NUMBERED_KINDS, 12): NUMBERED,
     (TALLYING_KINDS, 12): SUMMED,
+    (("misplacements refused, by 1", "misplacements refused, by 3"), 6): PLAIN,
     (("items that expired",), 60): PLAIN,
     (("copies that expired alone",), 10): PLAIN,
     (("writes where a record had expired",), 15): PLAIN,

@@ -43,7 +43,7 @@ from tests.simulator.scheduler import Process, Simulation
 from tests.simulator.serials import Serials, shelf_of
 from tests.simulator.server import Server
 from tests.simulator.tallies import Tallies
-from tests.simulator.things import CITIES, NAMES, OWNERS, SIZES, TAGS
+from tests.simulator.things import CITIES, NAMES, OWNERS, SIZES, TAGS, home_of
 
 SHARED = "shared-"
 """Records that all make, change and delete: what they have is known to nobody."""
@@ -107,6 +107,11 @@ class World:
         return "tag" in self.schema.entities["thing"].lookups
 
     @property
+    def placed(self) -> bool:
+        """Whether members of a model identify or place records."""
+        return "home" in self.schema.entities["thing"].properties
+
+    @property
     def numbered(self) -> bool:
         return bool(self.schema.entities["thing"].sequences)
 
@@ -157,6 +162,8 @@ class World:
             given["place"] = {"city": draw.choice(CITIES), "floor": number} if draw.random() < 0.8 else None
         if self.numbered:
             given["shelf"] = shelf_of(name)
+        if self.placed:
+            given["home"] = {**home_of(name), "floor": number}
         if self.expiring and not name.startswith(("counter", "contest")):
             lasts = draw.randrange(1, 25) if draw.random() < 0.4 else None
             given["ttl"] = None if lasts is None else self.simulation.now // 1000 + lasts
@@ -289,28 +296,6 @@ class Writer:
             possible = self.world.oracle.of(name).between(began, self._now())
             had = {value is not None and tag in self.world.given[value]["tags"] for value in possible}
             assert (name in found) in had, f"{name}: found by {tag} is {name in found}, possible was {set(possible)}"
-
-    def list_names(self) -> None:
-        """An owner's records from a name on, in the order of names, either way: of the writer's own, those that were
-        there all the time, and none that never was."""
-        draw = self.world.simulation.random
-        owner, low, reverse = draw.choice(OWNERS), draw.choice(NAMES), draw.random() < 0.5
-        asked: dict[str, Any] = {"within": {"owner": owner}, "reverse": reverse, "limit": 500}
-        began = self._now()
-        try:
-            found = self.store.find_by(self.world.model, "byName", between(low, None), **asked).items
-        except self.not_done:
-            return
-        names = [each.name for each in found]
-        assert names == sorted(names, reverse=reverse), f"{owner}'s names are {names}"
-        ids = [each.thing_id for each in found]
-        for name in self.ids:
-            possible = self.world.oracle.of(name).between(began, self._now())
-            if len(possible) == 1:  # one that changes meanwhile may have moved past the reader
-                (value,) = possible
-                given = {} if value is None else self.world.given[value]
-                is_listed = given.get("owner") == owner and given["name"] >= low
-                assert ids.count(name) == is_listed, f"{name}: listed {ids.count(name)} times, possible was {possible}"
 
     def list_sizes(self) -> None:
         """An owner's records with a size up to a bound, in its order and then that of numbers, either way."""
@@ -481,6 +466,9 @@ class Writer:
                 place, given = record.place, self.world.given[value].get("place")
                 shown = None if place is None else place.model_dump()
                 assert shown == given, f"{name}: {value} is at {shown}, it was given {given}"
+            home = self.world.given.get(value or 0, {}).get("home") if self.world.placed else None
+            if home is not None:
+                assert record.home.model_dump() == home, f"{name}: {value} is at home {record.home}, given was {home}"
 
     def _seen(self, name: str, possible: frozenset[Value]) -> frozenset[Value]:
         """What the last write may have taken for what was possible before it."""

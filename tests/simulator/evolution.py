@@ -10,11 +10,10 @@ reads every write of both at once; a new one reads those of old programs as of t
 from __future__ import annotations
 
 import itertools
-import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from shardweave.errors import AlreadyExists, Conflict, NotFound, OutcomeUnknown, ReshardRefused, ShardweaveError
@@ -22,23 +21,19 @@ from shardweave.keys.sharding import ShardBump
 from shardweave.maintenance.rekeying import Rekey
 from shardweave.maintenance.run_fence import RunEnded
 from shardweave.reshard.coordinator import Coordinator
-from shardweave.reshard.leased_maps import LeasedMaps
-from shardweave.schema.entity import Entity
 from shardweave.schema.entity_type import EntityType
 from shardweave.schema.old_forms import OldForm
-from shardweave.schema.schema import Schema
-from shardweave.store import RetryClock, Store
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
 from shardweave.store.lookups.lookup_records import OWNER, lookup_record
 from shardweave.table.fault_injection import WRITES
-from shardweave.table.values import Item
 from tests.simulator.client import Connection, Network, Weather
-from tests.simulator.clients import NOT_DONE, OWNERS, Writer
+from tests.simulator.clients import NOT_DONE, Writer
+from tests.simulator.evolution_world import Side, World, owner_of
 from tests.simulator.evolving import NEW, OLD, PLOTS, ROWS, STATES, schemas
 from tests.simulator.history import MAX_LAG_MS, WAITS, lookup_keys_in
 from tests.simulator.oracle import Oracle
 from tests.simulator.scheduler import START_MS, Process, Simulation
-from tests.simulator.server import Key, Server
+from tests.simulator.server import Server
 from tests.simulator.things import MADE_UP
 
 SKEW_MS = WAITS.accepted_ms * 9 // 10
@@ -81,117 +76,6 @@ class Parts:
 WHOLE = Parts()
 
 
-@dataclass
-class World:
-    """What all processes of a history share."""
-
-    simulation: Simulation
-    server: Server
-    network: Network
-    oracle: Oracle
-    numbers: Any
-    plot: tuple[str, ...]
-    crash: float
-    old_stops: bool = False
-    new_stops: bool = True
-    over: bool = False
-    state: str = ""
-    followed_ms: int = START_MS
-    """From when on a new program reads what an old one wrote."""
-    created: dict[str, list[int]] = field(default_factory=dict)
-    counted: list[int] = field(default_factory=lambda: [0, 0])
-    writes: Counter[str] = field(default_factory=Counter)
-    dual: int = 0
-    reads: int = 0
-    followed: int = 0
-    crashes: int = 0
-    taken: int = 0
-    held: int = 0
-    fenced: int = 0
-    late: set[tuple[Any, Any]] = field(default_factory=set)
-    """Creates that arrived when nobody waited for them any more."""
-
-    def waiting(self) -> RetryClock:
-        return self.simulation.waiting()
-
-    def name(self, kind: str) -> Callable[[], str]:
-        return lambda: f"{kind}-{next(self.numbers)}"
-
-    def arrived_late(self, operation: Any, by: str) -> None:
-        """A write arrived that nobody waits for any more: a create of its kind may bring a record back."""
-        for put in getattr(operation, "actions", (operation,)):
-            item = getattr(put, "item", {})
-            if by.startswith("client") and "thingId" in item and put.condition is not None:
-                if not put.condition.evaluate({}):
-                    continue
-                self.late.add((item["thingId"], item["number"]))
-                self.oracle.arrived_late(self.simulation.now, item["thingId"], item["number"])
-
-    def written(self, key: Key, old: Item | None, new: Item | None, by: str) -> None:
-        """What a transaction that arrived late wrote is seen only now."""
-        named = (new or {}).get("thingId"), (new or {}).get("number")
-        if named in self.late:
-            self.oracle.arrived_late(self.simulation.now, *named)
-
-
-@dataclass
-class Side:
-    """The programs of one declaration, as `Writer` sees them."""
-
-    world: World
-    schema: Schema
-    token: str
-    forms: Any = None
-    tagged: bool = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.world, name)
-
-    @property
-    def writes(self) -> int:
-        return self.world.writes[self.token]
-
-    @writes.setter
-    def writes(self, count: int) -> None:
-        self.world.writes[self.token] = count
-
-    @property
-    def model(self) -> type[Entity]:
-        return self.schema.entities[self.token].model
-
-    def values(self, name: str, number: int) -> dict[str, Any]:
-        draw = self.world.simulation.random
-        return {"thing_id": name, "name": draw.choice("abc"), "owner": owner_of(name), "number": number}
-
-    def store(
-        self, process: Process, *, bringing: bool = False, connection: Connection | None = None
-    ) -> tuple[Store, Connection, LeasedMaps]:
-        """The parts of one process."""
-        simulation = self.world.simulation
-        weather = Weather(crash=self.world.crash if bringing else 0)
-        connection = connection or Connection(self.world.network, process, weather)
-        clocks: dict[str, Any] = {"clock": process.wall_ms, "monotonic": lambda: simulation.now}
-        maps = LeasedMaps(
-            connection, WAITS, waiting=self.world.waiting(), forms=self.forms or {}, bringing=bringing, **clocks
-        )
-        revisions = {"new_revision": self.world.name("rev"), "new_token": self.world.name("token")}
-        store = Store(
-            self.schema,
-            connection,
-            clock=process.wall_ms,
-            maps=maps,
-            waiting=self.world.waiting(),
-            workers=1,
-            **revisions,
-        )
-        return store, connection, maps
-
-
-def owner_of(name: str) -> str:
-    """Whose a record is, for ever."""
-    return OWNERS[zlib.crc32(name.encode()) % len(OWNERS)]
-
-
 KINDS = (
     *("create", "put", "update", "update", "delete", "get_all", "transact", "batch", "remove", "make_up"),
     *("raise_counter", "raise_counter", "add_to_counter", "contest", "read_others", "read_others"),
@@ -213,11 +97,11 @@ class Client(Writer):
         self.busy = False
 
     def key(self, name: str) -> Any:
-        values = {"thingId": name, "owner": owner_of(name)}
+        values = {"thingId": name, "owner": owner_of(name), "home.owner": owner_of(name)}
         return {each: values[each] for each in self.side.schema.entities[self.side.token].identity}
 
     def changes(self, name: str, number: int) -> dict[str, Any]:
-        return {"name": self.side.simulation.random.choice("abc"), "number": number}
+        return {"name": self.side.simulation.random.choice("abc"), "number": number} | self.side.home(name, number)
 
     def take_code(self) -> None:
         """Give a record a value that only one record may have, or none, and leave its number."""
@@ -509,6 +393,7 @@ def _check_end(world: World, side: Side) -> None:
         stored[name] = item["number"]
         whole = entity.complete(entity.visible(item) | {"rev": item["rev"]})
         assert item == whole, f"{name} is {item}, not {whole}"
+        assert "home" not in item or item["home"]["owner"] == item["owner"], f"{name} is at {item['home']}"
         for index, entries in world.server.indexes.items():
             assert entries.get(key) == item, f"{name} is not in {index} as it is stored"
     _check_owned(world, entity)

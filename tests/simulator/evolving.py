@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from pydantic import BaseModel
+
 from shardweave.keys.key_format import ORDERED, KeyFormat, string_hash
 from shardweave.keys.sharding import ShardBump
 from shardweave.schema.declarations import Index, Lookup, OrderedLookup, Unique
@@ -29,6 +31,7 @@ PLOTS = {
 """What an operator does."""
 STATES = {"start": "follow", "switch": "dual", "back": "follow", "finish": "finish", "abort": "undo"}
 PARTITIONED = {"partition": "owner", "sort": "thing_id"}
+BY_MEMBER = {"partition": "home.owner", "sort": "thing_id"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,17 @@ ROWS = {
     "hash": Row({}, {}, KeyFormat("ordered", hash=string_hash)),
     "delimiters": Row({}, {}, KeyFormat("other", "~", "=", " ;")),
     "elements of a key": Row({}, {"elements": ("number", "name")}),
+    "shard_by a member": Row({}, {"shard_by": "home.owner"}),
+    "to a member": Row(PARTITIONED, {**BY_MEMBER, "shard_by": "owner"}),
+    "back from a member": Row(BY_MEMBER, {**PARTITIONED, "shard_by": "home.owner"}),
 }
+
+
+class Home(BaseModel):
+    """Whose a record is, as a member of a model, and what may change beside it."""
+
+    owner: str
+    floor: int = 0
 
 
 def thing_class(
@@ -57,9 +70,11 @@ def thing_class(
     *,
     elements: tuple[str, ...] = ("name", "created"),
     owned: bool,
+    homely: bool = False,
     **options: Any,
 ) -> type[Entity]:
-    """A declaration of what a history writes. `owned`: records have lookups, a unique value, and a number."""
+    """A declaration of what a history writes. `owned`: records have lookups, a unique value, and a number. `homely`:
+    they have a model."""
 
     class Thing(Entity, token=token, shard_bumps=list(bumps), **options):
         """`number` is different in each write."""
@@ -69,6 +84,8 @@ def thing_class(
         name: str
         owner: str
         number: int
+        if homely:
+            home: Home
 
         owner_hash_key = HashKey("owner")
         place_range_key = RangeKey(*elements)
@@ -87,8 +104,9 @@ def thing_class(
 def schemas(row: str, bumps: tuple[ShardBump, ...], *, owned: bool) -> tuple[Schema, Schema, Any]:
     """The schema of old programs, that of new ones, and what those know of the old form."""
     chosen = ROWS[row]
+    own: dict[str, Any] = {"owned": owned, "homely": "home.owner" in repr(chosen)}
     old, new = (
-        thing_class(token, bumps, owned=owned, **options) for token, options in ((OLD, chosen.old), (NEW, chosen.new))
+        thing_class(token, bumps, **own, **options) for token, options in ((OLD, chosen.old), (NEW, chosen.new))
     )
     indexes = [Index("place", hash_key="owner_hash_key", range_key="place_range_key")]
     earlier = Schema([old], indexes)

@@ -14,7 +14,7 @@ from shardweave.reshard.phases import Waits
 from shardweave.schema.entity_type import MARK, EntityType
 from shardweave.schema.upgrades import VERSION
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
-from shardweave.store.lookups.lookup_records import OWNER, lookup_keys, lookup_record
+from shardweave.store.lookups.lookup_records import OWNER, PLACE, identity_lookup, lookup_keys, lookup_record
 from shardweave.store.relations.enforced import COUNTED, counter_key
 from shardweave.table.values import Item
 from tests.simulator.client import Network, Weather
@@ -29,9 +29,9 @@ from tests.simulator.scanners import Scanner
 from tests.simulator.scheduler import START_MS, Simulation
 from tests.simulator.server import TTL, Server
 from tests.simulator.tallying import TALLYING_KINDS, TallyingWriter
-from tests.simulator.things import MADE_UP, thing_schema
+from tests.simulator.things import HOMES, MADE_UP, thing_schema
 from tests.simulator.walkers import Walker
-from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, FAMILY_KINDS, EveryWriter
+from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, FAMILY_KINDS, PLACED_KINDS, EveryWriter
 
 WAITS = Waits(
     lease_ms=1_500,
@@ -95,6 +95,8 @@ class Setting:
     tagged: bool = False
     """Records have tags and sizes, a lookup by each tag, ordered ones of the names and of each size, and a model; those
     of the beginning are of an earlier version."""
+    decided: str = ""
+    """What members of a model in the records decide, see `HOMES`."""
     expiring: bool = False
     """Some records expire, each within seconds of its last write."""
     numbered: bool = False
@@ -104,10 +106,11 @@ class Setting:
 
 
 def setting_of(seed: int) -> Setting:
-    """The setting of a history among many: plain records, records with everything in them, and records with parts take
-    turns."""
+    """The setting of a history among many: plain records (of each three, one whose id is a member of a model too, and
+    one whose place is), records with everything in them, and records with parts take turns."""
+    decided = list(HOMES)[seed // 5 % len(HOMES)]
     return (
-        Setting(kinds=EVERY_KIND, expiring=True),
+        Setting(kinds=PLACED_KINDS if decided else EVERY_KIND, expiring=True, decided=decided),
         Setting(kinds=EVERY_TAGGED_KIND, tagged=True, expiring=True, rewriting=True),
         Setting(kinds=FAMILY_KINDS, family=True, operations=24, moves=("thing", "part")),
         Setting(kinds=NUMBERED_KINDS, numbered=True, operations=24),
@@ -124,7 +127,7 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
         bumps.append(ShardBump(START_MS + draw.choice(BUMPS_BEGIN), 1, 4))
     MADE_UP.last = 0
     shards = index_shards(seed) if setting.shards is None else setting.shards
-    extras = {"summed": setting.summed, "numbered": setting.numbered}
+    extras: dict[str, Any] = {"summed": setting.summed, "numbered": setting.numbered, "decided": setting.decided}
     schema = thing_schema(tuple(bumps), shards, tagged=setting.tagged, family=setting.family, **extras)
     server = Server(simulation, schema.layout, MAX_LAG_MS, setting.waits.request_ms)
     network = Network(server, setting.waits.accepted_ms)
@@ -231,6 +234,9 @@ def _fill(world: World) -> None:
         if world.tagged:  # as an earlier version of the program stored it
             item = {each: value for each, value in item.items() if each != VERSION} | {"remark": name}
         world.server.set(world.server.key_of(item), item, "filling")
+        if entity.lookup_placed:
+            lookup_item = identity_lookup(entity, item)
+            world.server.set(world.server.key_of(lookup_item), lookup_item, "filling")
         for lookup, key in lookup_keys_in(entity, item):
             world.server.set(world.server.key_of(key), lookup_record(entity, key, item, "first"), "filling")
             marker = {**marker_key(entity, lookup), STATE: READY, "rev": "first"}
@@ -266,7 +272,12 @@ def _check_lookups(world: World) -> None:
         entity = world.schema.entities.get(key[0].partition("!")[0])
         if entity is not None:
             wanted |= {world.server.key_of(each) for _, each in lookup_keys_in(entity, item)}
-        elif OWNER in item:
+            if entity.lookup_placed:
+                lookup = identity_lookup(entity, item)
+                wanted.add(world.server.key_of(lookup))
+                placed = world.server.items.get(world.server.key_of(lookup), {}).get(PLACE)
+                assert placed == lookup[PLACE], f"{item['thingId']} is at {lookup[PLACE]}, its lookup says {placed}"
+        elif OWNER in item or PLACE in item:
             found.add(key)
     assert found == wanted, f"lookup records without a record: {found - wanted}, missing: {wanted - found}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from functools import cache
 from typing import Any
 
@@ -42,6 +43,28 @@ def note_of_remark(values: dict[str, Any]) -> dict[str, Any]:
     return {**values, "note": note}
 
 
+class Home(BaseModel):
+    """Where a thing belongs: its area and block identify or place it, and never change."""
+
+    area: str
+    block: str
+    floor: int = 0
+
+
+HOMES: dict[str, dict[str, Any]] = {
+    "": {},
+    "identity": {"partition": "home.area", "sort": ("thing_id", "home.block")},
+    "shard": {"shard_by": "home.area"},
+}
+"""What members of a model decide of a record: nothing, which one it is, or its shard."""
+
+
+def home_of(name: str) -> dict[str, Any]:
+    """Where a thing belongs for ever."""
+    number = zlib.crc32(name.encode())
+    return {"area": f"area {number % 3}", "block": "ab"[number // 3 % 2]}
+
+
 class Place(BaseModel):
     """Where a thing is: a model in its record."""
 
@@ -58,16 +81,21 @@ def thing_schema(
     family: bool = False,
     summed: bool = False,
     numbered: bool = False,
+    decided: str = "",
 ) -> Schema:
     """The records of a history, and the shards that the indexes of names and of owners have of their own. `tagged`:
     they have tags and sizes, a lookup by each tag, lists of each owner in the order of names and of each size, a model,
     and an upgrade.
     `numbered`: a sequence numbers them within a shelf, and no two may have a code.
+    `decided`: what a model in them decides, see `HOMES`.
     `family`: they have parts, which go with them. `summed`: read models have sums over them and over events, see
     `totals`."""
     by_name, by_owner = shards
+    name_hash_key = "hash_key" if by_name is None and decided != "identity" else "all_hash_key"
 
-    class Thing(Entity, token="thing", shard_bumps=list(bumps), upgrades=[note_of_remark] if tagged else []):
+    upgrades = [note_of_remark] if tagged else []
+
+    class Thing(Entity, token="thing", shard_bumps=list(bumps), upgrades=upgrades, **HOMES[decided]):
         """What a history writes. `number` is different in each write."""
 
         thing_id: str = unique_property(default_factory=MADE_UP)
@@ -79,7 +107,9 @@ def thing_schema(
 
         name_range_key = RangeKey("name", "created")
         owner_hash_key = HashKey("owner", shards=by_owner)
-        if by_name is not None:
+        if decided:
+            home: Home
+        if by_name is not None or decided == "identity":
             all_hash_key = HashKey(shards=by_name)
         if tagged:
             tags: set[str] = Field(default_factory=set)
@@ -116,7 +146,7 @@ def thing_schema(
         [Thing, *more],
         [
             *([placed] if tagged else []),
-            Index("name", hash_key="hash_key" if by_name is None else "all_hash_key", range_key="name_range_key"),
+            Index("name", hash_key=name_hash_key, range_key="name_range_key"),
             Index("owner", hash_key="owner_hash_key", range_key="created"),
         ],
         read_models=read_models if summed else [],

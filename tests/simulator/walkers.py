@@ -49,7 +49,7 @@ class Walker:
         simulation, world = self.world.simulation, self.world
         began = simulation.now
         dirty = world.server.lagging_keys(lambda by: not by.startswith(("mover", "rewriter")))
-        uncertain = {range_key.removeprefix("thingId#") for _, range_key in dirty}
+        uncertain = {range_key.removeprefix("thingId#").split(" |")[0] for _, range_key in dirty}
         found: list[Any] = []
         while True:
             try:

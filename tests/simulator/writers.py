@@ -8,13 +8,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from shardweave.errors import LimitExceeded, NotFound, OutcomeUnknown, ParentMissing
+from shardweave.errors import ImmutableProperty, LimitExceeded, NotFound, OutcomeUnknown, ParentMissing
+from shardweave.query.shorthand import between
 from shardweave.store import Add, Check, Create, Put, Update
 from tests.simulator.clients import FIRST_KINDS, KINDS, NOT_DONE, TAGGED_KINDS, Writer
 from tests.simulator.oracle import Value
-from tests.simulator.things import OWNERS, SIZES
+from tests.simulator.things import NAMES, OWNERS, SIZES, home_of
 
 EVERY_KIND = (*KINDS, "put_back", "transact_many", "transact_changes", "add_or_make")
+PLACED_KINDS = (*EVERY_KIND, "misplace", "misplace")
 EVERY_TAGGED_KIND = (
     *TAGGED_KINDS,
     "put_back",
@@ -34,6 +36,41 @@ assert set(FIRST_KINDS) <= set(EVERY_KIND)
 
 class EveryWriter(Writer):
     """A writer with all operations."""
+
+    def key(self, name: str) -> Any:
+        identity = self.world.schema.entities["thing"].identity
+        if len(identity) == 1:
+            return name
+        home = {f"home.{part}": value for part, value in home_of(name).items()}
+        return {each: {"thingId": name, **home}[each] for each in identity}
+
+    def changes(self, name: str, number: int) -> dict[str, Any]:
+        values = super().changes(name, number)
+        if self.key(name) != name and number % 3 == 0:  # what is left out stays, or is what the key says
+            del values["home"], self.world.given[number]["home"]
+        return values
+
+    def list_names(self) -> None:
+        """An owner's records from a name on, in the order of names, either way: of the writer's own, those that were
+        there all the time, and none that never was."""
+        draw = self.world.simulation.random
+        owner, low, reverse = draw.choice(OWNERS), draw.choice(NAMES), draw.random() < 0.5
+        asked: dict[str, Any] = {"within": {"owner": owner}, "reverse": reverse, "limit": 500}
+        began = self._now()
+        try:
+            found = self.store.find_by(self.world.model, "byName", between(low, None), **asked).items
+        except self.not_done:
+            return
+        names = [each.name for each in found]
+        assert names == sorted(names, reverse=reverse), f"{owner}'s names are {names}"
+        ids = [each.thing_id for each in found]
+        for name in self.ids:
+            possible = self.world.oracle.of(name).between(began, self._now())
+            if len(possible) == 1:  # one that changes meanwhile may have moved past the reader
+                (value,) = possible
+                given = {} if value is None else self.world.given[value]
+                is_listed = given.get("owner") == owner and given["name"] >= low
+                assert ids.count(name) == is_listed, f"{name}: listed {ids.count(name)} times, possible was {possible}"
 
     def put_back(self) -> None:
         """A put that gives what was there."""
@@ -60,7 +97,7 @@ class EveryWriter(Writer):
             return {"number": number, "place": new}
 
         with contextlib.suppress(NotFound):
-            self._write({name: number}, lambda: self.store.update(self.world.model, name, moved))
+            self._write({name: number}, lambda: self.store.update(self.world.model, self.key(name), moved))
 
     def page_sizes(self) -> None:
         """The same list as in `list_sizes`, in small pages, which other writes come between."""
@@ -100,18 +137,18 @@ class EveryWriter(Writer):
         if possible != {None}:
             return
         start = {each: value for each, value in start.items() if each not in ("thing_id", "number")}
-        self._write({name: number}, lambda: self.store.add(self.world.model, name, {"number": number}, upsert=start))
+        key = self.key(name)
+        self._write({name: number}, lambda: self.store.add(self.world.model, key, {"number": number}, upsert=start))
 
     def transact_changes(self) -> None:
         """A transaction of changes, one of which may make its record, and of an addition."""
         first, second = self.world.simulation.random.sample(self.ids, 2)
         new: dict[str, Value] = {first: self._number(), second: self._number()}
-        model, operations = self.world.model, [Add(self.world.model, "counter", {"number": 1})]
+        model, operations = self.world.model, [Add(self.world.model, self.key("counter"), {"number": 1})]
         for name, number in new.items():
             assert number is not None
-            changes = self.world.values(name, number)
-            del changes["thing_id"]
-            operations.append(Update(model, name, changes, upsert=True))  # type: ignore[arg-type]
+            changes = self.changes(name, number)
+            operations.append(Update(model, self.key(name), changes, upsert=True))  # type: ignore[arg-type]
         self._count(lambda: self._write(new, lambda: self.store.transact(operations), told=True))
 
     def transact_many(self) -> None:
@@ -123,7 +160,8 @@ class EveryWriter(Writer):
         for name, number in new.items():
             assert number is not None
             operations.append(Put(self.world.values(name, number), model))
-        operations += [Check(model, f"nothing-{each}", exists=False) for each in range(MOST - len(operations))]
+        others = [self.key(f"nothing-{each}") for each in range(MOST - len(operations))]
+        operations += [Check(model, each, exists=False) for each in others]
 
         def write() -> Any:
             refused = self._refused_as_too_many(operations)
@@ -147,6 +185,21 @@ class EveryWriter(Writer):
         except LimitExceeded as error:
             return error
         return None
+
+    def misplace(self) -> None:
+        """A change of what identifies or places a record, which is refused."""
+        name, number = self._pick(), self._number()
+        home: dict[str, Any] | None = {**home_of(name), "area": "elsewhere", "floor": number}
+        if self.world.simulation.random.random() < 0.3:
+            home = None
+        try:
+            self.store.update(self.world.model, self.key(name), {"home": home, "number": number})
+        except ImmutableProperty:
+            self.world.done[f"misplacements refused, by {len(self.world.schema.entities['thing'].identity)}"] += 1
+        except (NotFound, OutcomeUnknown, *self.not_done):
+            self.failed = True
+        else:
+            raise AssertionError(f"{name} was put elsewhere")
 
     # -- records that go with others
 
