@@ -106,28 +106,35 @@ def test_a_path_finds_what_stands_there(db: Database, test: Condition, expected:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "said", "fix"),
     [
-        ("tags.0", "tags has nothing at '0'"),
-        ("title.x", "title has nothing at 'x'"),
-        ("days.x", "days has nothing at 'x'"),
-        ("days.-1", "days has nothing at '-1'"),
-        ("days.01", "days has nothing at '01'"),
-        ("pair.2", "pair has nothing at '2'"),
-        ("maker.age", "maker has nothing at 'age'"),
-        ("prices.new.x", "prices.new has nothing at 'x'"),
-        ("meta.", "meta has nothing at ''"),
-        ("meta..color", "meta has nothing at ''"),
-        ("nothing.x", "no property 'nothing'"),
-        (".meta", "no property ''"),
-        ("meta" + ".x" * 33, "at most 32 steps"),
+        ("tags.0", "tags has nothing at '0'", "end the path at tags, which has no members"),
+        ("title.x", "title has nothing at 'x'", "end the path at title, which has no members"),
+        ("days.x", "days has nothing at 'x'", "a place in the list, which count from 0"),
+        ("days.-1", "days has nothing at '-1'", "a place in the list"),
+        ("days.01", "days has nothing at '01'", "a place in the list"),
+        ("pair.2", "pair has nothing at '2'", "a place in the list"),
+        ("maker.age", "maker has nothing at 'age'", "use one of "),
+        ("prices.new.x", "prices.new has nothing at 'x'", "end the path at prices.new"),
+        ("meta.", "meta has nothing at ''", "a key of the map"),
+        ("meta..color", "meta has nothing at ''", "a key of the map"),
+        ("nothing.x", "no property 'nothing'", "use one of "),
+        (".meta", "no property ''", "use one of "),
     ],
 )
-def test_what_is_no_path_is_refused(db: Database, path: str, said: str) -> None:
+def test_a_path_to_nothing_is_an_unknown_name_and_the_known_ones_are_listed(
+    db: Database, path: str, said: str, fix: str
+) -> None:
     for test in (where(path) == "x", where(path).exists()):
-        with pytest.raises(errors.InputError, match=said.replace("(", r"\(")) as refused:
+        with pytest.raises(errors.UnknownName, match=said.replace("(", r"\(")) as refused:
             found(db, test)
         assert refused.value.where == "filter.property"
+        assert fix in refused.value.fix
+
+
+def test_a_path_of_many_steps_is_beyond_the_limit(db: Database) -> None:
+    with pytest.raises(errors.LimitExceeded, match="at most 32 steps"):
+        found(db, where("meta" + ".x" * 33) == "x")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +192,7 @@ def test_over_http_values_are_read_by_their_types() -> None:
     ):
         assert [each["carId"] for each in json_of(ask(test))["items"]] == expected
         assert json_of(ask(test, "count"))["count"] == len(expected)
-    problem = problem_of(ask({"property": "title.x", "eq": 1}), 400, "unsupported_query")
+    problem = problem_of(ask({"property": "title.x", "eq": 1}), 400, "unknown_name")
     assert problem["where"] == "filter.property"
     for hidden in ("secret", "secret.x"):
         problem_of(ask({"property": hidden, "exists": True}), 400, "unknown_name")

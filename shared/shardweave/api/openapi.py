@@ -1,4 +1,4 @@
-"""Cleaning the OpenAPI document: JSON Schema's keywords, without redundant titles and unused schemas.
+"""Cleaning the OpenAPI document: JSON Schema's keywords, without redundant titles, and each schema once and used.
 
 Pydantic titles a property by its name with other capitals (`Userid`), and uses Python's name of a limit (`ge`) if it
 checks it after its own conversion; Powertools lists its own validation errors, which this API never answers, and writes
@@ -14,6 +14,7 @@ from typing import Any
 
 from ..values.json_types import MAX_WHOLE_FLOAT
 from ..wire.record_models import ENTITY, EXPANDED, RELATIONS
+from .equal_schemas import merge_equal
 
 SECURITY_SCHEMES = {
     "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
@@ -64,6 +65,7 @@ def tidied(text: str) -> bytes:
                 del each["title"]
     _say_relations(schemas)
     _drop_unused(document["paths"], schemas)
+    merge_equal(document["paths"], schemas)
     document.setdefault("components", {})["securitySchemes"] = SECURITY_SCHEMES
     document["security"] = [{name: []} for name in SECURITY_SCHEMES]
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

@@ -29,7 +29,7 @@ STATUSES: dict[type[errors.ShardweaveError], tuple[int, str]] = {
     errors.RecordTooLarge: (413, "The record is too large"),
     errors.ImmutableProperty: (400, "A property never changes"),
     errors.UnknownName: (400, "A name is not known"),
-    errors.UnsupportedQuery: (400, "No index answers the query"),
+    errors.UnsupportedQuery: (400, "The query can't be answered"),
     errors.LimitExceeded: (400, "A limit is exceeded"),
     errors.InvalidCursor: (400, "The cursor is not valid"),
     errors.CursorMismatch: (400, "The cursor belongs to another query"),

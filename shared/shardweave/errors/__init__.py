@@ -104,7 +104,7 @@ class UnknownName(InputError):
 
 
 class UnsupportedQuery(InputError):
-    """Conditions that no index (or not the one named) can answer."""
+    """Conditions that no index (or not the one named) can answer, or a test that does not go with its property."""
 
     code = "unsupported_query"
 

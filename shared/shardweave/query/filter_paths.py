@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import BaseModel
 from typing_extensions import get_type_hints, is_typeddict
 
-from ..errors import UnsupportedQuery
+from ..errors import LimitExceeded, UnknownName, UnsupportedQuery
 from ..schema.entity_type import EntityType
 from ..schema.property import Property
 from ..table.conditions import Condition, OnAttribute
@@ -34,6 +34,7 @@ from .filter_compiler import compiled_test
 
 MAX_STEPS = 32
 """How deep a value may lie: DynamoDB keeps none deeper."""
+MAX_NAMED = 30
 
 _STEP = re.compile(r"(?:[^.\\]|\\[.\\])*")
 _ESCAPED = re.compile(r"\\(.)")
@@ -85,7 +86,8 @@ def path_of(steps: Sequence[str]) -> str:
 
 
 def property_at(entity: EntityType[Any], path: str, where: str) -> Property:
-    """A property, or what stands at the end of a path as if it were one. Raises UnknownName, UnsupportedQuery."""
+    """A property, or what stands at the end of a path as if it were one. Raises UnknownName, UnsupportedQuery,
+    LimitExceeded."""
     name, *steps = steps_of(path, where)
     each = entity.property_of(name, where)
     return _property_at(each, tuple(steps), where) if steps else each
@@ -93,7 +95,7 @@ def property_at(entity: EntityType[Any], path: str, where: str) -> Property:
 
 def test_at(entity: EntityType[Any], path: str, node: Condition, where: str) -> Condition:
     """A test of a property, or of what stands at the end of a path, over stored values. Raises UnknownName,
-    UnsupportedQuery, ValidationFailed, ValueRefused."""
+    UnsupportedQuery, LimitExceeded, ValidationFailed, ValueRefused."""
     name, *steps = steps_of(path, f"{where}.property")
     each = entity.property_of(name, f"{where}.property")
     if not steps:
@@ -111,19 +113,44 @@ def test_at(entity: EntityType[Any], path: str, node: Condition, where: str) -> 
 
 def _property_at(each: Property, steps: tuple[str, ...], where: str) -> Property:
     if len(steps) > MAX_STEPS:
-        raise UnsupportedQuery(f"a path has at most {MAX_STEPS} steps", where=where, fix="name what lies less deep")
+        raise LimitExceeded(f"a path has at most {MAX_STEPS} steps", where=where, fix="name what lies less deep")
     annotation: Any = each.annotation
     for number, step in enumerate(steps):
         found = tuple(_types_at(annotation, step, ())) if step else ()
         if not found:
-            raise UnsupportedQuery(
-                f"{_text(each.stored, steps[:number])[:80]} has nothing at {step[:80]!r}",
-                where=where,
-                fix="name a key of a map, or a place in a list, which count from 0, as in meta.color or lines.0.sku",
-            )
+            raise _unknown_step(_text(each.stored, steps[:number]), step, annotation, where)
         annotation = typing.Union[found]  # noqa: UP007 - made, not written
     name = _text(each.stored, steps)
     return Property(name, name, annotation, codec_of(annotation), None, required=False, has_default=False)
+
+
+def _unknown_step(path: str, step: str, annotation: Any, where: str) -> UnknownName:
+    """The error of a step to which nothing leads, with those that there are."""
+    names = list(dict.fromkeys(_names_at(annotation, ())))
+    if names:
+        shown = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
+        fix = f"use one of {shown}"
+    elif next(_types_at(annotation, "0", ()), None) is not None:
+        fix = "name a key of the map, or a place in the list, which count from 0, as in meta.color or lines.0"
+    else:
+        fix = f"end the path at {path[:80]}, which has no members"
+    return UnknownName(f"{path[:80]} has nothing at {step[:80]!r}", where=where, fix=fix)
+
+
+def _names_at(annotation: Any, within: tuple[Any, ...]) -> Iterator[str]:
+    """The names that are declared for one step from a value of a type."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        yield from _names_at(arguments[0], within)
+    elif origin in (typing.Union, types.UnionType):
+        for each in arguments:
+            yield from _names_at(each, within)
+    elif is_typeddict(annotation):
+        yield from get_type_hints(annotation)
+    elif (model := model_of(annotation)) is not None:
+        yield from (info.alias or name for name, info in model.model_fields.items())
+    elif (meant := stands_for(annotation)) is not None and annotation not in within:
+        yield from _names_at(meant, (*within, annotation))
 
 
 def _fills_at(annotation: Any, steps: Sequence[str]) -> Iterator[Default | None]:

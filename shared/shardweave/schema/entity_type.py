@@ -154,7 +154,7 @@ class EntityType(EntityNames, Generic[E]):
             raise UnknownName(
                 f"the entity {self.token!r} has no index {str(index)[:80]!r}",
                 where=where,
-                fix=f"use one of {', '.join(name for name in self.views if name)}",
+                fix=f"use one of {', '.join(filter(None, self.views))}" if len(self.views) > 1 else "leave it out",
             )
         return found
 

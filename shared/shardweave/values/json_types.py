@@ -7,7 +7,7 @@ parameters, paths and the command line.
     bytes           base64url with padding (RFC 4648), the one text that is answered for them
     bool            true or false, which stand for no number, nor for an enumeration's
     date, time      ISO 8601 text to the microsecond; in conditions a timestamp too
-    model           an object, each of its fields by these rules; a model inside itself by its own
+    model           an object, each of its fields by these rules, also of a model inside itself at any depth
     all else        as pydantic's strict mode has it: nothing is converted, "1" is no number and 1 no text
 
 In a URL each is the text that stands in JSON, without quotes. What is written is what is read.
@@ -43,6 +43,7 @@ from pydantic import (
     PastDatetime,
     TypeAdapter,
     ValidationError,
+    WrapValidator,
     create_model,
 )
 from pydantic_core import PydanticCustomError
@@ -86,7 +87,7 @@ def json_type(annotation: Any, within: tuple[type[BaseModel], ...] = ()) -> Any:
     if (model := model_of(annotation)) is not None:
         convert = converter(annotation) or functools.partial(as_declared, model)
         if model in within:
-            return annotation if model is annotation else Annotated[model, AfterValidator(convert)]
+            return Annotated[model, WrapValidator(_reader_inside(model)), AfterValidator(convert)]
         return Annotated[json_form(model, within), AfterValidator(convert)]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
@@ -145,6 +146,20 @@ def json_form(model: type[M], within: tuple[type[BaseModel], ...] = ()) -> type[
     for name, declared in model.model_fields.items():
         fields[name] = (json_type(declared.annotation, (*within, model)), copy(declared))
     return changed_model(model, fields, strict_names=model.model_config.get("extra") != "allow")
+
+
+@functools.cache
+def _whole_form(model: type[BaseModel]) -> type[BaseModel]:
+    return json_form(model)
+
+
+def _reader_inside(model: type[BaseModel]) -> Callable[[Any, Any], BaseModel]:
+    """What reads a model inside itself: by a form of its own, which is made when it is needed."""
+
+    def read(value: Any, handler: Any) -> BaseModel:
+        return _whole_form(model).model_validate_json(json_bytes(value), strict=True, by_alias=True, by_name=False)
+
+    return read
 
 
 def as_declared(model: type[M], read: M) -> M:
