@@ -160,10 +160,10 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
 
 
 class Reply(JsonModel):
-    """What is said, and whether that ends the conversation."""
+    """What is said, and the state of the conversation from then on."""
 
     text: Text
-    closes: bool = False
+    state: Literal["open", "closed"] = "open"
 
 
 @post("/v1/replies/{conversation_id}", tag="messages", errors=(errors.NotFound,))
@@ -172,8 +172,7 @@ def reply(conversation_id: str, given: Reply, caller: Caller, database: Database
     asked, own = database.get(Conversation, conversation_id), {caller.subject}
     to = asked.member_ids - own if asked else set()
     said = {"conversation_id": conversation_id, "author": caller.subject, "text": given.text, "to": to}
-    state = "closed" if given.closes else "open"
-    change = Update(Conversation, conversation_id, lambda it: {"state": state, "member_ids": it.member_ids | own})
+    change = Update(Conversation, conversation_id, lambda it: {"state": given.state, "member_ids": it.member_ids | own})
     return writes(Create(said, Message), change, answer=lambda message, conversation: message)
 
 

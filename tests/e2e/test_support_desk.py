@@ -31,7 +31,7 @@ def test_conversations_have_numbers_within_their_tenant_and_are_answered(stack: 
     assert [each["num"] for each in made] == [1, 1]
     path = f"/v1/replies/{made[0]['conversationId']}"
     assert eve.call("POST", path, {"text": "Mine."}).status == 404
-    assert ann.call("POST", path, {"text": "Unplug it.", "closes": True}).status == 201
+    assert ann.call("POST", path, {"text": "Unplug it.", "state": "closed"}).status == 201
     states = [each.get("/v1/conversations", lookup="num", num="1").document["items"] for each in (ann, eve)]
     assert [each["state"] for (each,) in states] == ["closed", "open"]
     assert (

@@ -119,7 +119,7 @@ def test_it_is_served_to_callers_with_a_token(project: Path) -> None:
         assert ask(server, token, "POST", "/v1/tenants", {"name": "Acme"}).status == 201
         made = ask(server, token, "POST", "/v1/conversations", {"subject": "It hums", "memberIds": ["bob"]})
         assert (made.status, made.json["num"]) == (201, 1)
-        reply = {"text": "Unplug it.", "closes": True}
+        reply = {"text": "Unplug it.", "state": "closed"}
         said = ask(server, token, "POST", f"/v1/replies/{made.json['conversationId']}", reply)
         assert (said.status, said.json["author"]) == (201, "ann")
         found = ask(server, token, "GET", "/v1/conversations?lookup=num&num=1")
