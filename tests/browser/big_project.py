@@ -25,9 +25,10 @@ from services.issue_tracker.records import Issue, Project
 from shardweave import Schema
 from shardweave.database.data_folder import DataFolder
 from shardweave.local.loading import load
+from shardweave.schema.relations import COUNTED
 from shardweave.store import Store
 from shardweave.store.lookups.lookup_records import lookup_keys, lookup_record
-from shardweave.store.relations.enforced import COUNTED, counter_key
+from shardweave.store.relations.enforced import counter_key
 from shardweave.store.store import new_revision
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import MAX_BATCH_WRITE, BatchWrite, UpdateItem

@@ -18,7 +18,7 @@ from shardweave.maintenance.rekeying import Rekey
 from shardweave.reshard.coordinator import Seen
 from shardweave.reshard.rekey_states import FINISH, PURGE
 from tests.simulator.evolution import Parts, Told, run
-from tests.simulator.evolving import PLOTS, ROWS
+from tests.simulator.evolving import EXPIRING, FAMILY, PLOTS, ROWS, SHAPES
 
 
 def test_histories(histories: range) -> None:
@@ -49,10 +49,22 @@ def test_histories_meet_what_they_are_about(told: list[Told]) -> None:
     assert sum(each.conflicts for each in told) > len(told) // 4
     assert sum(each.crashes for each in told) > len(told) // 2
     assert sum(each.held for each in told) > len(told) // 4, "a run was stopped between reading and writing"
-    assert sum(each.fenced for each in told) > len(told) // 8, "and had to write nothing any more"
+    assert sum(each.fenced for each in told) > len(told) // 12, "and had to write nothing any more"
     owned = [each for each in told if each.owned]
     assert len(told) // 4 < len(owned) < len(told), "with lookups and numbers, and without"
     assert sum(each.taken for each in owned) > len(owned) // 4, "values that another record had"
+
+
+def test_histories_meet_records_that_expire_and_records_with_parents(told: list[Told]) -> None:
+    shapes = Counter(each.shape for each in told)
+    assert set(shapes) == set(SHAPES)
+    assert min(shapes.values()) > len(told) // 8
+    done: Counter[str] = sum((each.done for each in told), Counter())
+    assert done["expired"] > shapes[EXPIRING], "while both declarations are in use"
+    assert done["removed by TTL"] > shapes[EXPIRING]
+    assert done["boxes dropped"] > shapes[FAMILY]
+    assert done["boxes kept"] > shapes[FAMILY], "since there are things in them"
+    assert done["boxes made"] > shapes[FAMILY]
 
 
 def test_the_same_seed_is_the_same_history() -> None:
@@ -73,7 +85,13 @@ MISSING = {
     "the condition that an old item is as the record was": (0, Parts(form=lambda form: form.trailing)),
 }
 """The history that shows it, and the parts without it."""
-COUNTING: dict[str, Any] = {"row": "token", "plot": "finished", "kinds": ("raise_counter",), "pausing": False}
+COUNTING: dict[str, Any] = {
+    "row": "token",
+    "plot": "finished",
+    "kinds": ("raise_counter",),
+    "pausing": False,
+    "shape": "plain",
+}
 
 
 @pytest.mark.parametrize("guard", MISSING)
@@ -98,6 +116,6 @@ LATE = {18: ("hash", "taken back", "is stored twice"), 30: ("partition and sort"
 @pytest.mark.parametrize("seed", LATE)
 def test_a_history_shows_that_the_fence_of_a_run_is_missing(seed: int) -> None:
     row, plot, wrong = LATE[seed]
-    run(seed, row=row, plot=plot, pausing=True)
+    run(seed, row=row, plot=plot, pausing=True, shape="plain")
     with pytest.raises(AssertionError, match=wrong):
-        run(seed, row=row, plot=plot, pausing=True, parts=Parts(rekey=Unfenced))
+        run(seed, row=row, plot=plot, pausing=True, shape="plain", parts=Parts(rekey=Unfenced))

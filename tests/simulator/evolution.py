@@ -1,6 +1,7 @@
 """Histories of an evolution: programs of an old and of a new declaration of one entity write and read at once, while
 the records are brought from the one to the other, taken back, or finished.
 
+Records may expire, or belong to boxes, which are made, and deleted if they are empty, by programs of both.
 Old programs know nothing of it, and end before `finish`; new ones work from `start` on, and not when all is taken back,
 as docs/bringing-a-table-in.md asks for. Each client has ids of
 its own, whose values are known exactly; a counter is raised by all, and some ids are created by all. An old program
@@ -14,29 +15,27 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
-from shardweave.errors import AlreadyExists, Conflict, NotFound, OutcomeUnknown, ReshardRefused, ShardweaveError
+from shardweave.errors import AlreadyExists, HasChildren, NotFound, OutcomeUnknown, ParentMissing, ReshardRefused
+from shardweave.keys.key_format import ORDERED
 from shardweave.keys.sharding import ShardBump
 from shardweave.maintenance.rekeying import Rekey
-from shardweave.maintenance.run_fence import RunEnded
-from shardweave.reshard.coordinator import Coordinator
-from shardweave.schema.entity_type import EntityType
 from shardweave.schema.old_forms import OldForm
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
-from shardweave.store.lookups.lookup_records import OWNER, lookup_record
-from shardweave.table.fault_injection import WRITES
-from tests.simulator.client import Connection, Network, Weather
+from shardweave.store.lookups.lookup_records import lookup_record
+from tests.simulator.client import Network
 from tests.simulator.clients import NOT_DONE, Writer
+from tests.simulator.evolution_ends import check_end
+from tests.simulator.evolution_operator import SKEW_MS, Operator
 from tests.simulator.evolution_world import Side, World, owner_of
-from tests.simulator.evolving import NEW, OLD, PLOTS, ROWS, STATES, schemas
+from tests.simulator.evolving import BOXES, EXPIRING, FAMILY, NEW, OLD, PLAIN, PLOTS, ROWS, Box, schemas
 from tests.simulator.history import MAX_LAG_MS, WAITS, lookup_keys_in
 from tests.simulator.oracle import Oracle
 from tests.simulator.scheduler import START_MS, Process, Simulation
 from tests.simulator.server import Server
 from tests.simulator.things import MADE_UP
-
-SKEW_MS = WAITS.accepted_ms * 9 // 10
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,9 @@ class Told:
     """Writes of a run that were sent when the operator was further than when they were read."""
     fenced: int
     """Those of them that were refused since another run had begun, or the state had been changed."""
+    shape: str
+    done: Counter[str]
+    """How often what a shape is about has happened."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,13 @@ KINDS = (
 )
 
 
+OF_BOXES = ("make_box", "make_box", "drop_box", "drop_box", "drop_box")
+
+
 class Client(Writer):
     """A process of one declaration."""
 
-    not_done = (*NOT_DONE, ReshardRefused)
+    not_done = (*NOT_DONE, ParentMissing, ReshardRefused)
     side: Side
     others: tuple[Client, ...] = ()
 
@@ -101,7 +106,25 @@ class Client(Writer):
         return {each: values[each] for each in self.side.schema.entities[self.side.token].identity}
 
     def changes(self, name: str, number: int) -> dict[str, Any]:
-        return {"name": self.side.simulation.random.choice("abc"), "number": number} | self.side.home(name, number)
+        changed = {"name": self.side.simulation.random.choice("abc"), "number": number}
+        return changed | self.side.home(name, number) | self.side.belongings(name, number)
+
+    def make_box(self) -> None:
+        with suppress(AlreadyExists, OutcomeUnknown, *self.not_done):
+            self.store.create({"box_id": self._box()}, Box)
+            self.side.world.done["boxes made"] += 1
+
+    def drop_box(self) -> None:
+        """Delete a box, unless there are things in it."""
+        try:
+            self.side.world.done["boxes dropped"] += self.store.delete(Box, self._box())
+        except HasChildren:
+            self.side.world.done["boxes kept"] += 1
+        except (OutcomeUnknown, *self.not_done):
+            pass
+
+    def _box(self) -> str:
+        return self.side.simulation.random.choice(BOXES)
 
     def take_code(self) -> None:
         """Give a record a value that only one record may have, or none, and leave its number."""
@@ -156,151 +179,6 @@ def process_name(client: Client) -> str:
     return f"the {'old' if client.is_old else 'new'} client"
 
 
-class Pausing(Connection):
-    """The connection of a process that its machine stops for as long as it likes, when it has read something and is
-    about to write; a command is given meanwhile, or several are."""
-
-    def __init__(self, operator: Operator, process: Process) -> None:
-        world = operator.side.world
-        super().__init__(world.network, process, Weather(crash=world.crash))
-        self._operator, self._world = operator, world
-
-    def run(self, operation: Any, *, guard: Any = None) -> Any:
-        draw, at = self._world.simulation.random, self._operator.position
-        if not isinstance(operation, WRITES) or draw.random() > PAUSES:
-            return super().run(operation, guard=guard)
-        goes_on = at + draw.choice((1, 1, 2, 3, len(self._world.plot)))
-        while self._operator.position < goes_on and not self._world.over:
-            self._world.simulation.sleep(200)
-        self._world.held += 1
-        return super().run(operation, guard=guard)
-
-
-PAUSES = 0.3
-
-
-class Operator:
-    """The process that does what was plotted, and one that only runs beside it. Both die now and then. `pausing`: the
-    other one is stopped between reading and writing."""
-
-    def __init__(self, side: Side, clients: Sequence[Client], parts: Parts, *, pausing: bool) -> None:
-        self.side = side
-        self.pausing = pausing
-        self.make = parts.rekey
-        self.clients = clients
-        self.position = 0
-        self.old_ended_ms = 0
-        self.ran_ms = 0
-
-    def begin(self) -> None:
-        self._spawn("operator", self.operate)
-        self._spawn("helper", self.help)
-
-    def _spawn(self, name: str, work: Callable[[Process], None]) -> None:
-        simulation = self.side.simulation
-
-        def run(process: Process) -> None:
-            try:
-                work(process)
-            finally:
-                if process.crashed:
-                    self.side.world.crashes += 1
-                    self._spawn(name, work)
-
-        simulation.spawn(name, run, simulation.random.randint(-SKEW_MS, SKEW_MS))
-
-    def rekey(self, process: Process, connection: Connection | None = None) -> Rekey:
-        """What brings the records in, in this process."""
-        world = self.side.world
-        store, connection, _ = self.side.store(process, bringing=True, connection=connection)
-        coordinator = Coordinator(
-            connection, WAITS, new_token=world.name("token"), clock=process.wall_ms, waiting=world.waiting()
-        )
-        form = self.side.forms[NEW]
-        return self.make(store.parts, coordinator, form, process.wall_ms, WAITS, page=5, workers=1)
-
-    def operate(self, process: Process) -> None:
-        world, simulation = self.side.world, self.side.simulation
-        rekey = self.rekey(process)
-        while self.position < len(world.plot):
-            simulation.sleep(100 + int(simulation.random.random() * 2_000))
-            try:
-                done = self._one(rekey, world.plot[self.position])
-            except ShardweaveError:
-                continue
-            self.position += done
-            assert simulation.now < START_MS + 10**6, f"it takes for ever: {world.plot[self.position :]}"
-        world.over = True
-
-    def help(self, process: Process) -> None:
-        """Run now and then, as a process that was started twice does."""
-        world, simulation = self.side.world, self.side.simulation
-        rekey = self.rekey(process, Pausing(self, process) if self.pausing else None)
-        while not world.over:
-            simulation.sleep(int(simulation.random.random() * (5_000 if self.pausing else 20_000)))
-            held = world.held
-            try:
-                if rekey.status().state:
-                    self._ran(rekey, lambda: simulation.random.random() < 0.2)
-            except ShardweaveError as error:
-                world.fenced += isinstance(error, RunEnded) and world.held > held
-
-    def _one(self, rekey: Rekey, command: str) -> bool:
-        """Do one thing, and say whether it is done."""
-        world = self.side.world
-        world.state = state = rekey.status().state
-        if command == "run":
-            if state == "":
-                return True
-            report = self._ran(rekey, lambda: world.simulation.random.random() < 0.05)
-            return report.done and (report.state == "" or state in ("follow", "dual"))
-        if state == STATES[command] or (command == "finish" and state == "purge"):
-            world.new_stops = command == "abort"
-            return True
-        if command == "finish" and not (self._old_ended() and self._ran_since(rekey)):
-            return False
-        if command == "abort" and not self._new_ended():
-            return False
-        try:
-            getattr(rekey, command)()
-        except Conflict:
-            # Something differs yet, or the last run began too early: another run, then again.
-            if state in ("follow", "dual"):
-                self._ran(rekey, lambda: False)
-            return False
-        world.new_stops = command == "abort"
-        return True
-
-    def _ran(self, rekey: Rekey, stop: Callable[[], bool]) -> Any:
-        report = rekey.run(stop=stop)
-        if report.done and report.state in ("follow", "dual"):
-            assert not report.refused, f"it can't bring in: {[dict(each.passes) for each in (report,)]}"
-            world = self.side.world
-            world.followed_ms = max(world.followed_ms, report.began_ms - SKEW_MS)
-        return report
-
-    def _old_ended(self) -> bool:
-        world = self.side.world
-        world.old_stops = True
-        running = any(process.name.startswith("client old") for process in world.simulation.processes)
-        if running or any(late.by.startswith("client old") for late in world.network.late):
-            return False
-        self.old_ended_ms = self.old_ended_ms or world.simulation.now
-        return True
-
-    def _ran_since(self, rekey: Rekey) -> bool:
-        """Whether a whole run began when the old programs had ended. If none did, there is one more."""
-        if self.ran_ms - SKEW_MS < self.old_ended_ms:
-            report = self._ran(rekey, lambda: False)
-            self.ran_ms = report.began_ms if report.done else 0
-        return self.ran_ms - SKEW_MS >= self.old_ended_ms
-
-    def _new_ended(self) -> bool:
-        world = self.side.world
-        world.new_stops = True
-        return not any(client.busy for client in self.clients if not client.is_old)
-
-
 def run(
     seed: int,
     *,
@@ -309,6 +187,7 @@ def run(
     operations: int = 3,
     kinds: Sequence[str] = KINDS,
     pausing: bool | None = None,
+    shape: str | None = None,
     parts: Parts = WHOLE,
 ) -> Told:
     """Let one history happen. Raises AssertionError with what is wrong in it."""
@@ -316,15 +195,19 @@ def run(
     draw = simulation.random
     row = row or list(ROWS)[seed % len(ROWS)]
     plot = plot or list(PLOTS)[seed // len(ROWS) % len(PLOTS)]
-    owned = draw.random() < 0.5
+    owned = draw.random() < 0.5 and shape != EXPIRING
     bumps = [ShardBump(0, 1, 1)]
     if draw.random() < 0.3:
         bumps.append(ShardBump(START_MS + draw.choice((5_000, 30_000)), 1, 2))
     MADE_UP.last = 0
-    earlier, schema, forms = schemas(row, tuple(bumps), owned=owned)
+    shape = shape or _shape(seed, row, owned=owned)
+    earlier, schema, forms = schemas(row, tuple(bumps), owned=owned, shape=shape)
     server = Server(simulation, schema.layout, MAX_LAG_MS, WAITS.request_ms)
     network = Network(server, WAITS.accepted_ms)
-    world = World(simulation, server, network, Oracle(), itertools.count(1), PLOTS[plot], draw.choice((0, 0.003)))
+    world = World(
+        simulation, server, network, Oracle(SKEW_MS + 1_000), itertools.count(1), PLOTS[plot], draw.choice((0, 0.003))
+    )
+    world.shape, kinds = shape, (*kinds, *OF_BOXES) if shape == FAMILY else kinds
     network.arrived_late = world.arrived_late
     server.written = world.written
     forms = {token: parts.form(form) for token, form in forms.items()}
@@ -344,7 +227,7 @@ def run(
     Operator(new, clients, parts, pausing=draw.random() < 0.5 if pausing is None else pausing).begin()
     simulation.run(lambda: not (simulation.processes or simulation.jobs or network.late))
     server.settle()
-    _check_end(world, new if world.plot[-2] == "finish" else old)
+    check_end(world, new if world.plot[-2] == "finish" else old)
     return Told(
         row,
         plot,
@@ -360,15 +243,28 @@ def run(
         world.taken,
         world.held,
         world.fenced,
+        shape,
+        world.done,
     )
+
+
+def _shape(seed: int, row: str, *, owned: bool) -> str:
+    """The shape of a history's records, of those that a row can have."""
+    shapes = [PLAIN]
+    shapes += [] if owned else [EXPIRING]
+    shapes += [FAMILY] if ROWS[row].key_format is ORDERED else []
+    return Random(f"shape {seed}").choice(shapes)
 
 
 def _fill(world: World, side: Side, names: list[str]) -> None:
     """Records that are there before anything happens."""
     entity, draw = side.schema.entities[OLD], world.simulation.random
+    if world.shape == FAMILY:
+        _fill_boxes(world, side)
     for name in ("counter", *names):
         number = 0 if name == "counter" else next(world.numbers)
         values = side.values(name, number) | {"created": START_MS - draw.randrange(1, 10_000_000)}
+        values |= {} if world.shape != FAMILY else {"box_id": None}
         item = entity.complete(entity.dump(entity.validate(values)) | {"rev": f"first-{name}"})
         world.server.set(world.server.key_of(item), item, "filling")
         for lookup, key in lookup_keys_in(entity, item):
@@ -381,36 +277,11 @@ def _fill(world: World, side: Side, names: list[str]) -> None:
     world.server.settle()
 
 
-def _check_end(world: World, side: Side) -> None:
-    """What is stored in the end is what the oracle says, each record once, under one declaration."""
-    entity = side.schema.entities[side.token]
-    stored: dict[str, int] = {}
-    for key, item in world.server.items.items():
-        if "thingId" not in item:
-            continue
-        name = item["thingId"]
-        assert name not in stored, f"{name} is stored twice, the second time as {key}"
-        stored[name] = item["number"]
-        whole = entity.complete(entity.visible(item) | {"rev": item["rev"]})
-        assert item == whole, f"{name} is {item}, not {whole}"
-        assert "home" not in item or item["home"]["owner"] == item["owner"], f"{name} is at {item['home']}"
-        for index, entries in world.server.indexes.items():
-            assert entries.get(key) == item, f"{name} is not in {index} as it is stored"
-    _check_owned(world, entity)
-    for name, record in world.oracle.records.items():
-        assert stored.get(name) in record.possible, f"{name}: {stored.get(name)} is stored, not {set(record.possible)}"
-    certain, perhaps = world.counted
-    assert certain <= stored["counter"] <= certain + perhaps, f"the counter is {stored['counter']}: {world.counted}"
-    for name, numbers in world.created.items():
-        assert name in stored, f"{name} was created as {numbers} and is not there"
-
-
-def _check_owned(world: World, entity: EntityType[Any]) -> None:
-    """Each value and each number is that of one record, and lookup records are those of the records that are there."""
-    items = [item for item in world.server.items.values() if "thingId" in item]
-    wanted = {world.server.key_of(key) for item in items for _, key in lookup_keys_in(entity, item)}
-    found = {key for key, item in world.server.items.items() if OWNER in item}
-    assert found == wanted, f"lookup records without a record: {found - wanted}, missing: {wanted - found}"
-    for names in (("code",), ("owner", "num")):
-        values = Counter(tuple(item[name] for name in names) for item in items if names[-1] in item)
-        assert not values or max(values.values()) == 1, f"{names} are given twice: {values}"
+def _fill_boxes(world: World, side: Side) -> None:
+    """Boxes that are there before anything happens, and that every relation to them is complete."""
+    box = side.schema.entities["box"]
+    for name in BOXES[:2]:
+        item = box.complete(box.dump(box.validate({"box_id": name})) | {"rev": f"first-{name}"})
+        world.server.set(world.server.key_of(item), item, "filling")
+    marker = {**marker_key(side.schema.entities[OLD], "box"), STATE: READY, "rev": "first"}
+    world.server.set(world.server.key_of(marker), marker, "filling")

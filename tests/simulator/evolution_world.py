@@ -15,6 +15,7 @@ from shardweave.store import RetryClock, Store
 from shardweave.table.values import Item
 from tests.simulator.client import Connection, Network, Weather
 from tests.simulator.clients import OWNERS
+from tests.simulator.evolving import BOXES, EXPIRING, FAMILY, PLAIN
 from tests.simulator.history import WAITS
 from tests.simulator.oracle import Oracle
 from tests.simulator.scheduler import START_MS, Process, Simulation
@@ -50,6 +51,7 @@ class World:
     taken: int = 0
     held: int = 0
     fenced: int = 0
+    shape: str = PLAIN
     late: set[tuple[Any, Any]] = field(default_factory=set)
     """Creates that arrived when nobody waited for them any more."""
 
@@ -71,6 +73,7 @@ class World:
 
     def written(self, key: Key, old: Item | None, new: Item | None, by: str) -> None:
         """What a transaction that arrived late wrote is seen only now."""
+        self.done["removed by TTL"] += by == "ttl"
         named = (new or {}).get("thingId"), (new or {}).get("number")
         if named in self.late:
             self.oracle.arrived_late(self.simulation.now, *named)
@@ -105,7 +108,21 @@ class Side:
     def values(self, name: str, number: int) -> dict[str, Any]:
         draw = self.world.simulation.random
         values = {"thing_id": name, "name": draw.choice("abc"), "owner": owner_of(name), "number": number}
-        return values | self.home(name, number)
+        return values | self.home(name, number) | self.belongings(name, number)
+
+    def belongings(self, name: str, number: int) -> dict[str, Any]:
+        """What the shape of the records adds to one."""
+        world, draw = self.world, self.world.simulation.random
+        if name == "counter" or name.startswith("contest"):
+            return {}
+        if world.shape == EXPIRING:
+            seconds = world.simulation.now // 1000 + draw.randrange(2, 60) if draw.random() < 0.6 else None
+            if seconds is not None:
+                world.oracle.expires[number] = seconds * 1000
+            return {"ttl": seconds}
+        if world.shape == FAMILY:
+            return {"box_id": draw.choice(BOXES) if draw.random() < 0.5 else None}
+        return {}
 
     def home(self, name: str, number: int) -> dict[str, Any]:
         """The model of a record, if it has one."""

@@ -10,16 +10,19 @@ from pydantic import BaseModel
 
 from shardweave.keys.key_format import ORDERED, KeyFormat, string_hash
 from shardweave.keys.sharding import ShardBump
-from shardweave.schema.declarations import Index, Lookup, OrderedLookup, Unique
+from shardweave.schema.declarations import Index, Lookup, OrderedLookup, Unique, belongs_to
 from shardweave.schema.declarations import Sequence as Numbers
 from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.old_mapping import forms_given
-from shardweave.schema.property_options import timestamp_property, unique_property
+from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.values.codecs import Timestamp
 from tests.simulator.things import MADE_UP
 
 OLD, NEW = "thing", "thing2"
+PLAIN, EXPIRING, FAMILY = "plain", "expiring", "family"
+SHAPES = (PLAIN, EXPIRING, FAMILY)
+"""Records that only are there; that expire; and that belong to boxes, by an enforced relation."""
 FINISH, BACK = ("start", "run", "switch", "run", "finish", "run"), ("start", "run", "switch", "back")
 PLOTS = {
     "finished": FINISH,
@@ -57,6 +60,15 @@ ROWS = {
 }
 
 
+BOXES = ("box-0", "box-1", "box-2")
+
+
+class Box(Entity, token="box"):
+    """What things belong to, which does not evolve."""
+
+    box_id: str = unique_property()
+
+
 class Home(BaseModel):
     """Whose a record is, as a member of a model, and what may change beside it."""
 
@@ -71,10 +83,11 @@ def thing_class(
     elements: tuple[str, ...] = ("name", "created"),
     owned: bool,
     homely: bool = False,
+    shape: str,
     **options: Any,
 ) -> type[Entity]:
     """A declaration of what a history writes. `owned`: records have lookups, a unique value, and a number. `homely`:
-    they have a model."""
+    they have a model. `shape` is one of `SHAPES`."""
 
     class Thing(Entity, token=token, shard_bumps=list(bumps), **options):
         """`number` is different in each write."""
@@ -96,19 +109,27 @@ def thing_class(
             names = Lookup("name")
             places = OrderedLookup("name", within="owner", name="byName")
             numbers = Numbers("num", within="owner")
+        if shape == EXPIRING:
+            ttl: int | None = ttl_property()
+        if shape == FAMILY:
+            box_id: str | None = None
+            box = belongs_to(Box, by="box_id", enforced=True)
 
     return Thing
 
 
 @cache
-def schemas(row: str, bumps: tuple[ShardBump, ...], *, owned: bool) -> tuple[Schema, Schema, Any]:
+def schemas(row: str, bumps: tuple[ShardBump, ...], *, owned: bool, shape: str) -> tuple[Schema, Schema, Any]:
     """The schema of old programs, that of new ones, and what those know of the old form."""
     chosen = ROWS[row]
-    own: dict[str, Any] = {"owned": owned, "homely": "home.owner" in repr(chosen)}
+    own: dict[str, Any] = {"owned": owned, "homely": "home.owner" in repr(chosen), "shape": shape}
     old, new = (
         thing_class(token, bumps, **own, **options) for token, options in ((OLD, chosen.old), (NEW, chosen.new))
     )
     indexes = [Index("place", hash_key="owner_hash_key", range_key="place_range_key")]
+    if shape == FAMILY:
+        both = Schema([old, new, Box], indexes)
+        return Schema([old, Box], indexes), both, forms_given(both, {NEW: OLD})
     earlier = Schema([old], indexes)
     schema = Schema([new], indexes, key_format=chosen.key_format)
     return earlier, schema, forms_given(schema, {NEW: earlier[OLD]})

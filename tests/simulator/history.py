@@ -12,10 +12,11 @@ from typing import Any
 from shardweave.keys.sharding import ShardBump, ShardMap
 from shardweave.reshard.phases import Waits
 from shardweave.schema.entity_type import MARK, EntityType
+from shardweave.schema.relations import COUNTED
 from shardweave.schema.upgrades import VERSION
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
 from shardweave.store.lookups.lookup_records import OWNER, PLACE, identity_lookup, lookup_keys, lookup_record
-from shardweave.store.relations.enforced import COUNTED, counter_key
+from shardweave.store.relations.enforced import counter_key
 from shardweave.table.values import Item
 from tests.simulator.client import Network, Weather
 from tests.simulator.clients import KINDS, World

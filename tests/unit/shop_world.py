@@ -20,9 +20,10 @@ from shardweave.keys.sharding import ShardBump
 from shardweave.schema.declarations import Index, Lookup, Sequence, Unique, belongs_to, has_many
 from shardweave.schema.entity import Entity, HashKey, nanoid
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
+from shardweave.schema.relations import COUNTED
 from shardweave.schema.schema import Schema
 from shardweave.store.lookups.lookup_records import OWNER, lookup_keys, owner_text
-from shardweave.store.relations.enforced import COUNTED, counter_key, enforced
+from shardweave.store.relations.enforced import counter_key, enforced
 from shardweave.table.operations import GetItem
 from shardweave.values.codecs import Timestamp, TimestampSeconds
 from tests.unit.store_world import BUMPS, World

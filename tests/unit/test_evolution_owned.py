@@ -27,7 +27,7 @@ from shardweave.schema.property_options import timestamp_property, ttl_property,
 from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.store.relations.enforced import counter_key
-from shardweave.table.operations import GetItem
+from shardweave.table.operations import GetItem, UpdateItem
 from shardweave.values.codecs import Timestamp
 from tests.unit.rekey_world import NOW, RekeyWorld
 
@@ -176,18 +176,48 @@ def test_numbers_go_on_and_none_is_given_twice(made: OwnedWorld) -> None:
     assert made.new_store(forms=False).create(made.values(30), made.model).num == 10  # type: ignore[attr-defined]
 
 
-def test_a_parent_counts_each_child_once_under_each_declaration(made: OwnedWorld) -> None:
-    assert made.counted("a") == {"order_shop": 3, "order2_shop": 3}
+def test_a_parent_counts_each_child_once_as_an_old_item_until_these_are_left(made: OwnedWorld) -> None:
+    assert made.counted("a") == {"order_shop": 3}
     made.store.create(made.values(8), made.model)
     made.store.delete(made.model, "o2")
     made.store.delete(made.model, "o4")
-    assert made.counted("a") == {"order_shop": 2, "order2_shop": 2}
+    assert made.counted("a") == {"order_shop": 2}
     for store in (made.store, made.old_store):
         with pytest.raises(HasChildren):
             store.delete(Shop, "a")
     for name in ("o0", "o8"):
         made.store.delete(made.model, name)
     assert made.old_store.delete(Shop, "a")
+    assert made.faults() == {}
+
+
+def test_a_parent_that_an_old_program_deletes_and_makes_again_counts_as_before(made: OwnedWorld) -> None:
+    for name in ("o0", "o2", "o4"):
+        made.old_store.delete(made.old_model, name)
+    made.old_store.delete(Shop, "a")
+    made.old_store.create({"shopId": "a"}, Shop)
+    made.old_store.create(made.values(6), made.old_model)
+    made.run()
+    made.run()
+    made.rekey().finish()
+    assert made.run().state == ""
+    assert made.counted("a") == {"order2_shop": 1}
+    with pytest.raises(HasChildren):
+        made.store.delete(Shop, "a")
+    assert made.faults() == {}
+
+
+def test_what_can_not_be_counted_keeps_its_old_item(made: OwnedWorld) -> None:
+    made.run()
+    made.rekey().finish()
+    key = counter_key(made.schema[Shop], {"shopId": "a"})
+    made.inner.run(UpdateItem(key, {"order2_shop": "many"}))
+    report = made.run()
+    assert (report.state, report.passes["count"].refused, "purge" in report.passes) == ("purge", 3, False)
+    assert len(made.old_items()) == RECORDS
+    made.inner.run(UpdateItem(key, {}, ("order2_shop",)))
+    assert made.run().state == ""
+    assert made.counted("a") == {"order2_shop": 3}
 
 
 def test_nothing_of_the_old_declaration_is_left_after_the_end(made: OwnedWorld) -> None:

@@ -4,6 +4,7 @@
     sweep     records without an old item are deleted; others are brought after it once more
     verify    old items and records are compared, in both directions
     look      as the first half of verify, in a table in which nothing has been brought in
+    count     parents that count the old items count the records
     purge     the old items are deleted
     undo      the records are deleted
 
@@ -42,10 +43,11 @@ from ..schema.entity_type import REVISION, EntityType
 from ..schema.identities import given_identity
 from ..schema.old_forms import OldForm
 from ..store.locations import ReadResult
+from ..store.lookups.backfill_steps import FillStep, is_counted
 from ..store.lookups.lookup_records import lookup_keys, owner_in
 from ..store.parts import StoreParts
 from ..store.reader import Reader
-from ..store.relations.enforced import record_name
+from ..store.relations.enforced import enforced, record_name
 from ..store.sequences import counter_key
 from ..store.writing.old_form_actions import BringStep, LeaveStep, TakeStep
 from ..store.writing.sender import CONDITION_FAILED
@@ -347,6 +349,23 @@ class Passes:
         taken = self._written([self._taking(record, NO_KEY, here=False) for record in records])
         return taken + PassCounts(read=len(records))
 
+    def count(self, items: Sequence[Item]) -> PassCounts:
+        """Let parents count the records that they do not count yet."""
+        records = self.records(items)
+        counts = PassCounts(read=len(records))
+        for relation in enforced(self._entity):
+            left = [each for each in records if not is_counted(self._entity, relation.name, each)]
+            counts += self._written([self._counting(each, relation.name) for each in left])
+        return counts
+
+    def _counting(self, record: Item, relation: str) -> _Write:
+        step = FillStep(self._entity, self._named(record), relation)
+
+        def alone() -> PassCounts:
+            return PassCounts(written=int(bool(self._parts.writer.run(step).actions)))
+
+        return _Write(record, step, alone)
+
     def _with_old_items(self, items: Sequence[Item]) -> tuple[PassCounts, list[tuple[Item, Item, Item | None]]]:
         """The records among some items, each with the key of its old item, and that item if it is there."""
         records = self.records(items)
@@ -401,7 +420,7 @@ class Passes:
                 pass  # Which of them is refused, and why, each says alone.
             else:
                 removed = sum(plan.removes for plan in plans)
-                written = sum(plan.writes for plan in plans) - removed
+                written = sum(bool(plan.actions) for plan in plans) - removed
                 return PassCounts(written=written, removed=removed, same=len(plans) - written - removed)
         return _sum(run_concurrently(lambda each: self._tried(each.item, each.alone), writes, self._workers))
 

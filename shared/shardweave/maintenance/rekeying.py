@@ -48,12 +48,12 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     FOLLOW: ("bring", "sweep", "verify", "verify_records"),
     DUAL: ("bring", "sweep", "verify", "verify_records"),
     FINISH: (),
-    PURGE: ("purge",),
+    PURGE: ("count", "purge"),
     UNDO: ("undo",),
     "": ("look",),
 }
 """The passes of a run in each state."""
-OF_RECORDS = ("sweep", "verify_records", "undo")
+OF_RECORDS = ("sweep", "verify_records", "count", "undo")
 
 
 @dataclass(frozen=True)
@@ -245,12 +245,14 @@ class Rekey:
         if saved.get("of") != self._run_name(seen) or report.done:
             saved, report = {}, RekeyReport(self._entity.token, state, began_ms=self._clock())
         for name in RUNS[state]:
-            if name in report.passes and saved.get("pass") != name:
+            if (name in report.passes and saved.get("pass") != name) or (name == "count" and not self._form.counts):
                 continue
             report, ended = self._pass(name, seen, saved, report, follow, stop)
             if not ended:
                 return report
             saved = {}
+            if name == "count" and (report.refused or report.changed):
+                break  # Their parents count the old items alone, which have to stay.
         report = replace(report, done=True)
         self._save(seen, report)
         if state in (PURGE, UNDO) and not (report.refused or report.changed):

@@ -25,6 +25,7 @@ from ..errors import ValueRefused
 from ..table.conditions import And, Compare, Condition, Missing, Or, compare
 from ..table.values import Item, Value
 from .entity_type import MARK, REVISION, EntityType
+from .relations import COUNTED
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 MAX_OPERATORS = 280
@@ -55,6 +56,11 @@ class OldForm:
     old: EntityType[Any] | None = None
     leads: bool = True
 
+    @property
+    def counts(self) -> bool:
+        """Whether parents count the old items."""
+        return COUNTED in self.made
+
     @cached_property
     def trailing(self) -> OldForm:
         """The same form, whose items only follow the records."""
@@ -67,9 +73,7 @@ class OldForm:
     @cached_property
     def _internal(self) -> frozenset[str]:
         """The attributes of a stored record that its old item does not have."""
-        own = frozenset(self.entity.keys.names) | {MARK}
-        if self.old is None or not self.old.relations:
-            own |= {"_counted"}
+        own = frozenset(self.entity.keys.names) | {MARK, COUNTED}
         return own if self.keeps_revision else own | {REVISION}
 
     @cached_property

@@ -33,6 +33,7 @@ from ..table.values import Item, Value
 from .entity_type import EntityType
 from .key_templates import Slot, Template
 from .old_forms import NOTHING, OldForm
+from .relations import COUNTED
 from .schema import Schema
 
 PRESETS = ("electrodb", "onetable", "entity_manager")
@@ -100,8 +101,12 @@ def declared_form(entity: EntityType[Any], old: EntityType[Any]) -> OldForm:
     if lost:
         raise _wrong(where, f"{', '.join(lost)} identifies the old items and may change in the new ones", _IMMUTABLE)
 
+    relations = [each for each in old.relations.values() if each.enforced]
+
     def make(content: Item) -> Mapping[str, Value]:
-        return old.keys.build({name: content[name] for name in old.properties if name in content}, old.shard_map)
+        built = old.keys.build({name: content[name] for name in old.properties if name in content}, old.shard_map)
+        counted = [each.name for each in relations if all(content.get(name) is not None for name in each.by)]
+        return {**built, COUNTED: counted} if counted else built
 
     def is_own(item: Item) -> bool:
         head, found, _ = str(item.get(design.hash_name, "")).partition(design.key_format.shard_delimiter)
@@ -109,7 +114,8 @@ def declared_form(entity: EntityType[Any], old: EntityType[Any]) -> OldForm:
 
     told = [old.token, *design.key_format.delimiters, design.key_format.name, sorted(names), repr(old.shard_map.bumps)]
     told += [repr([each.name for each in part]) for part in (design.partition, design.sort, design.shard_by)]
-    return OldForm(entity, key_names, names, make, is_own, _fingerprint(told), keeps_revision=True, old=old)
+    made = names | {COUNTED} if relations else names
+    return OldForm(entity, key_names, made, make, is_own, _fingerprint(told), keeps_revision=True, old=old)
 
 
 def _check_writable(entity: EntityType[Any], old: EntityType[Any], where: str) -> None:

@@ -24,6 +24,8 @@ from .property import Property, properties_of
 from .resolve import key_properties
 
 Properties = Mapping[str, Property]
+COUNTED = "_counted"
+"""The attribute of a stored record with the relations by which its parents count it."""
 _LISTS = (list, tuple, set, frozenset, Sequence)
 
 

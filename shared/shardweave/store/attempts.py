@@ -30,6 +30,12 @@ class AttemptContext:
     def seconds(self) -> int:
         return self.now_ms // 1000
 
+    @property
+    def counts_children(self) -> bool:
+        """Whether parents count the record. Not while the entity evolves, if they count it under its earlier
+        declaration (see `old_form_actions`)."""
+        return self.old_form is None or not self.old_form.counts
+
     def has_maps_of(self, other: AttemptContext) -> bool:
         """Whether both contexts have the same shard maps, and repeat writes alike."""
         same_form = self.old_form is other.old_form

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...schema.entity_type import REVISION, EntityType
-from ...schema.relations import LookupType
+from ...schema.relations import COUNTED, LookupType
 from ...table.values import Item
 from ..attempts import AttemptContext
 from ..locations import ReadResult
-from ..relations.enforced import COUNTED, uncounted
+from ..relations.enforced import uncounted
 from ..writing.condition_checks import presence_actions
 from ..writing.prepare import rewritten_draft, unknown_attributes
 from ..writing.record_actions import replace_actions

@@ -35,15 +35,13 @@ from typing import Any
 
 from ...errors import HasChildren, ParentMissing, RecordUnreadable, Unreadable, ValidationFailed, ValueRefused
 from ...schema.entity_type import EntityType
-from ...schema.relations import RelationType
+from ...schema.relations import COUNTED, RelationType
 from ...table.conditions import And, Compare, Condition, Missing, Or
 from ...table.operations import DeleteItem, UpdateItem
 from ...table.values import Item, Value
 from ..lookups.lookup_records import internal_key, owner_text
 from ..operations import Related, Visible
 from ..writing.write_actions import ActionRole, WriteAction
-
-COUNTED = "_counted"
 
 Entities = Mapping[str, EntityType[Any]]
 
@@ -109,8 +107,11 @@ def record_name(entity: EntityType[Any], identity: Item) -> tuple[Any, ...]:
     return entity.token, *(identity[name] for name in entity.identity)
 
 
-def kinship(entity: EntityType[Any], before: Item | None, after: Item | None, entities: Entities) -> Kinship:
-    """The effects on parents of a write that replaces `before` by `after` (None if there is no record)."""
+def kinship(
+    entity: EntityType[Any], before: Item | None, after: Item | None, entities: Entities, *, counting: bool = True
+) -> Kinship:
+    """The effects on parents of a write that replaces `before` by `after` (None if there is no record). Without
+    `counting` no parent counts the record from now on, which is done later."""
     parents: list[Parent] = []
     tallies: list[Tally] = []
     counted: list[str] = []
@@ -126,8 +127,8 @@ def kinship(entity: EntityType[Any], before: Item | None, after: Item | None, en
             tallies.append(Tally(old, attribute, -1))
         if new is not None:
             parents.append(new)
-            tallies.append(Tally(new, attribute, 1))
-            counted.append(relation.name)
+            tallies += [Tally(new, attribute, 1)] if counting else []
+            counted += [relation.name] if counting else []
     return Kinship(tuple(parents), tuple(tallies), tuple(counted))
 
 

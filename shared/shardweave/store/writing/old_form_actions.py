@@ -11,6 +11,9 @@ again from that. So neither of two programs undoes the other's change. An update
 added to the old item in between. Where the old items only follow (see `OldForm.leads`), they are put and deleted
 without conditions.
 
+Where parents count the old items, they do not count the records until the old items are left: a program of the earlier
+declaration that deletes a parent knows only its own number, and would delete that of the records with it.
+
     bring     the record is created or replaced as its old item says [the old item is as it was read]
     take      the record is deleted [there is no old item]
 
@@ -124,6 +127,7 @@ class BringStep(WriteStep):
         extra = {name: value for name, value in values.items() if name not in item and name != REVISION}
         given = values.get(REVISION) if self.form.keeps_revision else None
         item[REVISION] = given if isinstance(given, str) else context.new_revision()
+        moment = replace(moment, old_form=self.form)
         draft = PreparedRecord(item)
         if seen.found is None:
             plan = creation(self.entity, draft, seen, moment, context, self.met, extra)

@@ -21,7 +21,7 @@ from ...errors import ImmutableProperty, InputError, ValidationFailed, ValueRefu
 from ...keys.key_design import Element
 from ...schema.entity import Entity
 from ...schema.entity_type import MARK, REVISION, EntityType
-from ...schema.relations import SequenceType
+from ...schema.relations import COUNTED, SequenceType
 from ...schema.upgrades import VERSION
 from ...table.values import Item, Value
 from ...values.codecs import TimestampCodec
@@ -30,7 +30,6 @@ from ...values.stored_form import stored_form
 from ...values.untyped import as_stored
 from ..operations import Changes, Put
 from ..outcomes import UNNUMBERED
-from ..relations.enforced import COUNTED
 from .placing_members import check_not_removed, immutable, lost_by, of_identity
 
 _INTERNAL = (REVISION, MARK, COUNTED, VERSION)

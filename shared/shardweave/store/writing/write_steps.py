@@ -23,7 +23,7 @@ from ...errors import (
 )
 from ...schema.entity import Entity
 from ...schema.entity_type import REVISION, EntityType
-from ...schema.relations import ChildLink
+from ...schema.relations import COUNTED, ChildLink
 from ...table.operations import PutItem as PutAction
 from ...table.values import Item
 from ..attempts import AttemptContext
@@ -32,7 +32,7 @@ from ..locations import ReadResult, locations
 from ..lookups.unique_values import NOTHING_MET, Conflicts
 from ..operations import Among, Changes, Put, Related, Rev
 from ..outcomes import UNNUMBERED, not_found
-from ..relations.enforced import ALONE, COUNTED, Entities, Kinship, Parent, Tally, closed_by, kinship, record_name
+from ..relations.enforced import ALONE, Entities, Kinship, Parent, Tally, closed_by, kinship, record_name
 from .additions import Addition
 from .condition_checks import absence_actions, presence_actions
 from .prepare import (
@@ -385,7 +385,8 @@ def creation(
     noted: Item = MappingProxyType({}),
 ) -> WritePlan:
     """Create a record. `noted` are the store's own attributes."""
-    kin = kinship(entity, None, draft.item, context.entities) if entity.relations else ALONE
+    counting = moment.counts_children
+    kin = kinship(entity, None, draft.item, context.entities, counting=counting) if entity.relations else ALONE
     planned = create_actions(
         entity,
         draft.item,
@@ -410,7 +411,8 @@ def replacement(
 ) -> WritePlan:
     """Replace the record that was found. `noted` are the store's own attributes."""
     assert seen.found is not None
-    kin = kinship(entity, seen.found.item, draft.item, context.entities) if entity.relations else ALONE
+    stored, counting = seen.found.item, moment.counts_children
+    kin = kinship(entity, stored, draft.item, context.entities, counting=counting) if entity.relations else ALONE
     unknown = unknown_attributes(entity, entity.as_known(seen.found.item), context.generated_names)
     extra = {**unknown, **noted, **_noted(kin)}
     planned = replace_actions(entity, seen.found, draft.item, moment, extra, met=met, holders=seen.holders)
