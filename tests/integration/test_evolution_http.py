@@ -91,6 +91,18 @@ class Evolving:
         self.module.write_text(both + SCHEMA.format(entities="Order, Purchase"))
         self.server = self.start()
 
+    def alone(self) -> str:
+        """The version that has the new declaration alone."""
+        whole = HEAD.format(old=self.old) + TAIL.format(new=self.new, elements=self.elements)
+        old, _, new = whole.partition("class Order(")
+        new = new[new.index("class Purchase(") :].replace('rekey = {"purchase": "order"}', "")
+        return old + new + SCHEMA.format(entities="Purchase")
+
+    def leave_the_old(self) -> None:
+        """Deploy the version that has the new declaration alone."""
+        self.module.write_text(self.alone())
+        self.server = self.start()
+
     def path(self, collection: str, number: int) -> str:
         """Where a record is."""
         options = self.old if collection == "orders" else self.new
@@ -197,6 +209,22 @@ def test_a_served_service_evolves_under_load(tmp_path: Path, row: str) -> None:
     assert "Traceback" not in (tmp_path / "log").read_text()
     doctor = shardweave("doctor", "--service", str(made.module), "--data", str(made.data))
     assert doctor.code == 0, doctor.errors
+    made.leave_the_old()
+    assert made.listed("purchases") == ids
+    assert made.server.get("/v1/orders/o1").status == 404
+    assert made.server.stop() == 0
+
+
+def test_the_old_declaration_stays_while_it_has_records(tmp_path: Path) -> None:
+    made = Evolving(tmp_path, "token")
+    assert made.create("orders", 1) == 201
+    made.evolve()
+    assert made.server.stop() == 0
+    made.module.write_text(made.alone())
+    refused = shardweave("query", "--entity", "purchase", "--service", str(made.module), "--data", str(made.data))
+    assert refused.code == 2
+    assert "order: the entity is not declared any more, and its records would be out of reach" in refused.errors
+    assert "it can go when it has no records" in refused.errors
 
 
 def test_commands_in_the_wrong_state_are_refused_and_taken_back_leaves_the_old_as_it_was(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ with its path. A table is opened only with a schema under which its records are 
 to other shards, with the declaration that they are moved by; one that adds generated properties has the records that
 are there rewritten with them first, on condition that they have not changed since.
 
-Costs: opening reads the manifest; only such an addition reads every record.
+Costs: opening reads the manifest; only such an addition reads every record, and so does an entity that is not declared
+any more, until one of its own is found.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,7 +50,7 @@ from ..schema.manifest import (
     placement_faults,
 )
 from ..schema.schema import Schema
-from ..table.embedded import BUSY_SECONDS, EmbeddedTable, holds_items, stored_items
+from ..table.embedded import BUSY_SECONDS, EmbeddedTable, holds_hash_keys, holds_items, stored_items
 from .project import command_name, guide
 from .rewrite_keys import rekey
 
@@ -148,7 +150,7 @@ class DataFolder:
         self._refuse_lost_table(path, self.position_file(service, key_format), kept_at)
         filled = kept is not None and kept != wanted and holds_items(path)
         if kept is not None and filled:
-            _refuse(kept_at, manifest_faults(kept, wanted, clock()))
+            _refuse(kept_at, manifest_faults(kept, wanted, clock(), partial(_holds_records, path, kept)))
         _refuse_moving(path, schema)
         if not serving:
             self._refuse_while_served(path, schema, differs=kept is not None and kept != wanted)
@@ -311,15 +313,24 @@ def _decode_state(text: str) -> SampleState | None:
         return None
 
 
-def manifest_faults(kept: Manifest, wanted: Manifest, now: int) -> list[Fault]:
+def _holds_records(path: Path, kept: Manifest, token: str) -> bool:
+    """Whether a table has records of an entity, in any of the key formats that its manifest has."""
+    return holds_hash_keys(path, kept.keys[0], {token + each["shard"] for each in kept.formats.values()})
+
+
+def manifest_faults(kept: Manifest, wanted: Manifest, now: int, has_records: Callable[[str], bool]) -> list[Fault]:
     """The faults that prevent opening a table with records of the manifest `kept` with the schema of `wanted`. Indexes,
-    generated properties, lookups, entities, and bumps in the future may be added, and such bumps removed."""
+    generated properties, lookups, entities, and bumps in the future may be added, such bumps removed, and entities of
+    which the table has no records, which `has_records` says of a token."""
     faults = placement_faults(kept, wanted)
     for token, before in kept.entities.items():
         after = wanted.entities.get(token)
         if after is None:
-            message = "the entity is not declared any more, and its records would be out of reach."
-            faults.append(Fault(token, message, "declare it again, with the same token"))
+            if has_records(token):
+                message = "the entity is not declared any more, and its records would be out of reach."
+                faults.append(
+                    Fault(token, message, "declare it again, with the same token, or delete its records first")
+                )
             continue
         faults += lost_bumps(token, before, after, now, WRITE_AHEAD_MS)
         fix = f"begin it later, at {after.first_from(now + READ_AHEAD_MS)} for example"

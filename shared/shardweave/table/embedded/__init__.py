@@ -13,7 +13,7 @@ take turns. Costs: `pages` for reads, `writes` for writes, `files` for how it li
 """
 
 from .connections import BUSY_SECONDS
-from .files import holds_items, stored_items
+from .files import holds_hash_keys, holds_items, stored_items
 from .table import EmbeddedTable
 
-__all__ = ["BUSY_SECONDS", "EmbeddedTable", "holds_items", "stored_items"]
+__all__ = ["BUSY_SECONDS", "EmbeddedTable", "holds_hash_keys", "holds_items", "stored_items"]

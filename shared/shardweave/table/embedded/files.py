@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,17 @@ def holds_items(path: Path) -> bool:
             return connection.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
     except sqlite3.Error:
         return False
+
+
+def holds_hash_keys(path: Path, name: str, beginnings: Collection[str]) -> bool:
+    """Whether a file contains an item whose hash key, the attribute of that name, begins with one of some texts. A file
+    that can't be read counts as one that does. Reads each item until one is found; the file is not changed."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            images = connection.execute("SELECT image FROM items")
+            return any(str(decode(image).get(name)).startswith(tuple(beginnings)) for (image,) in images)
+    except sqlite3.Error:
+        return True
 
 
 def stored_items(path: Path, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:
