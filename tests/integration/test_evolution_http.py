@@ -224,7 +224,7 @@ def test_the_old_declaration_stays_while_it_has_records(tmp_path: Path) -> None:
     refused = shardweave("query", "--entity", "purchase", "--service", str(made.module), "--data", str(made.data))
     assert refused.code == 2
     assert "order: the entity is not declared any more, and its records would be out of reach" in refused.errors
-    assert "it can go when it has no records" in refused.errors
+    assert "or delete its records first" in refused.errors
 
 
 def test_commands_in_the_wrong_state_are_refused_and_taken_back_leaves_the_old_as_it_was(tmp_path: Path) -> None:
