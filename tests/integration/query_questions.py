@@ -45,6 +45,15 @@ METAS: list[dict[str, Any] | None] = [
 WORDS = ["", "a", "an", "ann", "anna", "b", "é", "a b", "!"]
 
 
+AREAS = ("a", "ann", "b")
+
+
+class Home(BaseModel):
+    """A model, a member of which may place records."""
+
+    area: str
+
+
 class Place(BaseModel):
     """A model, whose members are elements of keys."""
 
@@ -69,6 +78,7 @@ def make_schema(
     if spreader is not None and key_format.ordered and spreader.random() < 0.5:
         own = [spreader.choice(OWN) for _ in own]
     few, more, mine = own
+    placed = {"shard_by": "home.area"} if spreader is not None and spreader.random() < 0.5 else {}
 
     class Things(Entity):
         thing_id: str = unique_property()
@@ -81,6 +91,7 @@ def make_schema(
         tags: set[str] | None = None
         meta: dict[str, Any] | None = None
         place: Place | None = None
+        home: Home
         expires: int | None = ttl_property()
 
         if few is not None and more is not None:
@@ -99,6 +110,7 @@ def make_schema(
         made_range_key = RangeKey("created", "due")
         place_hash_key = HashKey("place.word", shards=mine)
         place_range_key = RangeKey("place.word", "created")
+        home_hash_key = HashKey("home.area", shards=mine)
 
     projected = ["last_range_key", "first_range_key", "tags", "score"]
     indexes = [
@@ -119,6 +131,7 @@ def make_schema(
         Index("mine", "first_hash_key", "created"),
         Index("place", "hash_key", "place_range_key"),
         Index("minePlace", "place_hash_key", "created"),
+        Index("mineHome", "home_hash_key", "rank_range_key"),
         Index("mineLast", "first_hash_key", "last_range_key", projection=[n for n in projected if "last_r" not in n]),
     ]
     if spreader is not None and few is not None:
@@ -127,14 +140,14 @@ def make_schema(
             replace(each, hash_key=spreader.choice(keys)) if each.hash_key == "hash_key" else each for each in indexes
         ]
 
-    class Thing(Things, token="thing", shard_bumps=bumps):
+    class Thing(Things, token="thing", shard_bumps=bumps, **placed):
         """The entity of every question."""
 
     others: list[type[Entity]] = []
     if kinder is not None:
         for number in range(kinder.choice([1, 2, 3])):
             token, its = f"other{number}", bumps if kinder.random() < 0.6 else make_bumps(kinder)
-            others.append(type(Entity)(f"Other{number}", (Things,), {}, token=token, shard_bumps=its))
+            others.append(type(Entity)(f"Other{number}", (Things,), {}, token=token, shard_bumps=its, **placed))
     return Schema([Thing, *others], indexes, key_format=key_format)
 
 
@@ -165,6 +178,7 @@ def make_items(chooser: random.Random, thing: EntityType[Any], mark: str = "") -
             "score": maybe([1, 2, 3]),
             "tags": maybe([{"x"}, {"x", "y"}]),
             "meta": METAS[number % len(METAS)],
+            "home": {"area": AREAS[number % 7 % 3]},
             "place": (None, {}, {"word": words[number % len(words)]}, {"word": "ann"})[number % 4],
             "expires": maybe([NOW // 1000 + 60]) if chooser.random() < 0.8 else NOW // 1000 - 60,
         }
@@ -175,10 +189,10 @@ def make_items(chooser: random.Random, thing: EntityType[Any], mark: str = "") -
 
 ANY: list[list[str | None]] = [
     ["first"], ["last"], ["rank"], ["rawRank"], ["created"], ["time"], ["mine"], ["mineLast"], ["place"], ["minePlace"],
-    [None],
+    ["mineHome"], [None],
     ["first", "last"], ["rank", "score"], ["rawRank", "rawScore"], ["first", "last", "first"],
 ]  # fmt: skip
-WIDE = ["first", "last", "rank", "rawRank", "place", None]
+WIDE = ["first", "last", "rank", "rawRank", "place", "mineHome", None]
 """Indexes that are not in order of time, whatever conditions fix."""
 INTERLEAVED = [["firstTime", "lastTime", "place"], ["firstBack", "lastBack"], ["due", "made"]]
 """Pairs of indexes that fix values before the timestamp, or have it at different places."""
@@ -191,7 +205,7 @@ def make_branches(chooser: random.Random, shape: Shape) -> list[BranchSpec]:
         conditions = staged_conditions(chooser, shape.branches)
     elif shape.branches == 1:
         index = chooser.choice(WIDE if shape.generations > 1 else [each for (each, *more) in ANY if not more])
-        needed = index in ("mine", "mineLast", "minePlace")
+        needed = index in ("mine", "mineLast", "minePlace", "mineHome")
         conditions = [(index, make_conditions(chooser, index) if needed or chooser.random() < 0.4 else {})]
     elif shape.generations > 1 and chooser.random() < 0.7:
         pair = chooser.choice(INTERLEAVED)
@@ -249,6 +263,7 @@ def make_conditions(chooser: random.Random, index: str | None) -> dict[str, Cons
         "mine": [("created", times)],
         "place": [("place.word", visibility), ("created", times)],
         "minePlace": [("created", times)],
+        "mineHome": [("rank", numbers), ("score", numbers)],
         "mineLast": [("last", text), ("first", [])],
         None: [("thingId", [Prefix("t00"), Equal("t001"), Prefix("t")])],
     }
@@ -258,6 +273,8 @@ def make_conditions(chooser: random.Random, index: str | None) -> dict[str, Cons
         conditions["first"] = chooser.choice(owners)
     if index == "minePlace":
         conditions["place.word"] = chooser.choice([Equal("ann"), OneOf(("ann", "a", ""))])
+    if index == "mineHome":
+        conditions["home.area"] = chooser.choice([Equal("ann"), Equal("b"), OneOf(("ann", "b"))])
     for name, choices in leads[index]:
         if name in conditions or not choices or chooser.random() < (0.15 if index in BEFORE_TIME else 0.4):
             break

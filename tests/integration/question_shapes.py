@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass
 from itertools import product
 
 from shardweave.query.plan import Plan
+from shardweave.query.spec import Equal
 
 CUTS = ("nothing", "deadline", "budget", "bytes", "lane fails", "lane left out")
 BRANCHES = (1, 2, 3)
@@ -78,6 +79,10 @@ MEMBERS = tuple(f"members of models in keys, {cut}" for cut in CUTS)
 """Pages by an index whose keys have members of models, by what cut the walk."""
 
 
+PLACING = ("fixed by a member", *(f"placed by a member of a model, {cut}" for cut in CUTS))
+"""Pages of records whose shard a member of a model decides, by what cut the walk, and those of one such shard."""
+
+
 def own_shapes(plan: Plan, cut: str) -> set[str]:
     """What a page of a plan meets of indexes with shards of their own, of members of models in their keys, and of
     several entities."""
@@ -85,6 +90,10 @@ def own_shapes(plan: Plan, cut: str) -> set[str]:
     found = {f"{number} shards of an index, {cut}" for number in numbers if number is not None}
     if any("." in name for branch in plan.branches for name in branch.conditions):
         found.add(f"members of models in keys, {cut}")
+    if plan.parts[0].entity.placing_members:
+        found.add(f"placed by a member of a model, {cut}")
+        is_fixed = any(isinstance(branch.conditions.get("home.area"), Equal) for branch in plan.branches)
+        found |= {"fixed by a member"} if is_fixed else set()
     found |= {f"{len(plan.parts)} entities, {cut}"} if len(plan.parts) > 1 else set()
     return found | ({f"indexes with unequal shards, {cut}"} if len(numbers) > 1 else set())
 
@@ -103,7 +112,16 @@ def met(shapes: Counter[Shape | str]) -> dict[str, int]:
 
 def too_rare(counts: Mapping[str, int], questions: int) -> list[str]:
     """The shapes that so many questions met too rarely."""
-    every = [*(shape.text for shape in SHAPES), *UNREADABLE, *BEFORE, *OWN_SHARDS, *UNEQUAL, *SEVERAL, *MEMBERS]
+    every = [
+        *(shape.text for shape in SHAPES),
+        *UNREADABLE,
+        *BEFORE,
+        *OWN_SHARDS,
+        *UNEQUAL,
+        *SEVERAL,
+        *MEMBERS,
+        *PLACING,
+    ]
     return [name for name in every if counts.get(name, 0) < questions // ONE_IN]
 
 

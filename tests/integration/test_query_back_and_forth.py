@@ -229,7 +229,7 @@ class Walker:
         elif kind == "change" and names:
             name, others = chooser.choice(names), make_items(chooser, self.thing)
             if others:
-                kept = {"thingId": name, "created": self.items[name]["created"]}
+                kept = {each: self.items[name][each] for each in ("thingId", "created", "home")}
                 self.put(self.made({**chooser.choice(others), **kept}))
         elif kind == "remove" and names:
             self.remove(chooser.choice(names))
