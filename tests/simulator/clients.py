@@ -270,11 +270,14 @@ class Writer:
     def delete(self) -> None:
         name = self._pick()
         possible = self.world.oracle.of(name).possible
-        done = self._write({name: None}, lambda: self.store.delete(self.world.model, self.key(name)))
+        done = self._write({name: None}, lambda: self._removed(name))
         if done is not None:
             possible = self._seen(name, possible)
             there = possible - {None}
             assert there if done else None in possible, f"{name}: delete says {done}, possible was {set(possible)}"
+
+    def _removed(self, name: str) -> bool:
+        return self.store.delete(self.world.model, self.key(name))
 
     def get(self) -> None:
         name = self._pick()
@@ -426,10 +429,7 @@ class Writer:
         oracle = self.world.oracle
         self.began = self._now()
         before = oracle.begin(self.began, new)
-        seen = {name: oracle.of(name).seen(raw, self.began, self.began) for name, raw in before.items()}
-        self.world.done["writes where a record had expired"] += any(
-            seen[name] == {None} and None not in raw for name, raw in before.items()
-        )
+        self.world.done["writes where a record had expired"] += any(map(oracle.has_expired, new, before.values()))
         try:
             answer = work()
         except OutcomeUnknown:

@@ -16,10 +16,11 @@ from shardweave.schema.relations import COUNTED
 from shardweave.schema.upgrades import VERSION
 from shardweave.store.lookups.backfill_state import READY, STATE, marker_key
 from shardweave.store.lookups.lookup_records import OWNER, PLACE, identity_lookup, lookup_keys, lookup_record
-from shardweave.store.relations.enforced import counter_key
+from shardweave.store.relations.enforced import DELETING, counter_key
 from shardweave.table.values import Item
 from tests.simulator.client import Network, Weather
 from tests.simulator.clients import KINDS, World
+from tests.simulator.deleters import Deletions
 from tests.simulator.feeders import Feeders
 from tests.simulator.movers import Movers, Plot
 from tests.simulator.numberers import NUMBERED_KINDS, NumberingWriter
@@ -147,11 +148,21 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
     feeders = Feeders(world)
     if setting.summed:
         feeders.begin()
+    deletions = Deletions(world)
+    if setting.family:
+        deletions.begin()
     _fill(world)
     begin_clients(world, setting)
     movers.begin()
     simulation.run(
-        lambda: movers.over and not simulation.jobs and not network.late and _clients_over(simulation) and feeders.over
+        lambda: (
+            movers.over
+            and not simulation.jobs
+            and not network.late
+            and _clients_over(simulation)
+            and feeders.over
+            and deletions.over
+        )
     )
     server.settle()
     world.done.update({"items that expired": server.expired, "copies that expired alone": server.halved})
@@ -300,6 +311,7 @@ def _check_parts(world: World, shard_map: ShardMap) -> None:
             assert kept == part.complete(part.visible(item) | {"rev": item["rev"]}, shard_map), f"{name} is at {key}"
     for name, count in counts.items():
         counter = world.server.items.get(world.server.key_of(counter_key(thing, {"thingId": name}))) or {}
+        assert DELETING not in counter, f"{name} is being deleted for ever"
         assert counter.get("part_thing", 0) == count, f"{name} has {count} parts, counted are {counter}"
     for name in world.parts_of:
         possible = world.parts_told.of(name).possible

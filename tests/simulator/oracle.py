@@ -11,7 +11,7 @@ What is possible is kept without that, and `seen` says what a process may take i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 Value = int | None
@@ -74,6 +74,9 @@ class Oracle:
         self.under_way: set[str] = set()
         self.expires: dict[int, int] = {}
         self._skew_ms = skew_ms
+        self._began: dict[str, int] = {}
+        self.going: Callable[[str, int], bool] = lambda name, since: False
+        """Whether anybody may have deleted a record at some time since then, whatever others did."""
 
     def of(self, name: str) -> Record:
         return self.records.setdefault(name, Record(self.expires, self._skew_ms))
@@ -82,22 +85,31 @@ class Oracle:
         """Writes begin. Gives what was possible before, for `fail`."""
         before = {name: self.of(name).possible for name in new}
         for name, value in new.items():
+            self._began[name] = time
             self.of(name).now(time, before[name] | {value})
             self.under_way.add(name)
         return before
+
+    def has_expired(self, name: str, possible: frozenset[Value]) -> bool:
+        """Whether a record was stored for certain when a write of it began, and none any more for everybody."""
+        began = self._began[name]
+        return None not in possible and self.of(name).seen(possible, began, began) == {None}
 
     def end(self, time: int, values: dict[str, Value]) -> None:
         """Writes were answered."""
         for name, value in values.items():
             record = self.of(name)
-            record.now(time, frozenset({value}) | (record.fading(time) if value is None else frozenset()))
+            record.now(time, frozenset({value}) | (record.fading(time) if value is None else self._gone(name, time)))
             self.under_way.discard(name)
 
     def fail(self, time: int, before: dict[str, frozenset[Value]]) -> None:
         """Writes did not happen."""
         for name, possible in before.items():
-            self.of(name).now(time, possible)
+            self.of(name).now(time, possible | self._gone(name, time))
             self.under_way.discard(name)
+
+    def _gone(self, name: str, time: int) -> frozenset[Value]:
+        return frozenset({None}) if self.going(name, self._began.get(name, time)) else frozenset()
 
     def unsure(self, names: dict[str, Value]) -> None:
         """Writes may or may not have happened, or happen yet."""
@@ -109,7 +121,7 @@ class Oracle:
         found = frozenset(each for each in record.seen(record.possible, since, time) if (each is not None) == exists)
         assert found, f"{name}: an answer says that it is there: {exists}; possible is {set(record.possible)}"
         kept = frozenset(each for each in record.possible if (each is not None) == exists)
-        record.now(time, (kept | record.fading(time)) or found)
+        record.now(time, (kept | record.fading(time) | self._gone(name, since)) or found)
 
     def arrived_late(self, time: int, name: str, value: Value) -> None:
         """A create that nobody waits for was carried out."""

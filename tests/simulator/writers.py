@@ -206,6 +206,13 @@ class EveryWriter(Writer):
     def delete(self) -> None:
         self._deletes(super().delete)
 
+    def _removed(self, name: str) -> bool:
+        """A deletion that may have no time to end."""
+        if "part" not in self.world.schema.entities:
+            return super()._removed(name)
+        seconds = self.world.simulation.random.choice((0, 0, 1, 10))
+        return self.store.delete(self.world.model, name, seconds=seconds)
+
     def remove(self) -> None:
         self._deletes(super().remove)
 
@@ -254,9 +261,11 @@ class EveryWriter(Writer):
         """Parts of anybody's thing, which may go meanwhile."""
         world, draw = self.world, self.world.simulation.random
         name = f"w{draw.randrange(2)}-{draw.randrange(4)}"
-        numbers = {f"part-{number}": number for number in (self._number() for _ in range(draw.choice((1, 2, 6))))}
+        numbers = {
+            f"part-{number}": number for number in (self._number() for _ in range(draw.choice((1, 2, 6, 20, 20))))
+        }
         counts = world.deletions.setdefault(name, [0, 0])
-        begun, was_going = counts[0], counts[1]
+        begun, was_going, began = counts[0], counts[1], self._now()
         world.parts_of |= dict.fromkeys(numbers, name)
         model = world.schema.entities["part"].model
         made = [
@@ -271,7 +280,7 @@ class EveryWriter(Writer):
         except OutcomeUnknown:
             world.parts_told.unsure({**numbers})
         else:
-            if counts[0] == begun and not was_going:
+            if counts[0] == begun and not was_going and not world.oracle.going(name, began):
                 world.parts_told.end(self._now(), {**numbers})
             else:
                 world.parts_told.unsure({**numbers})

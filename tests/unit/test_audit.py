@@ -141,7 +141,7 @@ def test_children_that_went_before_a_deletion_was_cut_are_said_with_its_status()
     table.slow = True
     for key in (None, "k"):
         headers = {} if key is None else {"idempotency_key": key}
-        answer = admin.ask("DELETE", "/v1/boards/b", context=Context(2500), **headers)
+        answer = admin.ask("DELETE", "/v1/boards/b", context=Context(3500), **headers)
         problem_of(answer, 503, "delete_incomplete")
         assert answer.headers["retry-after"] == "1"
         assert not seen[-1].failing

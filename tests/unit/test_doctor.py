@@ -336,6 +336,7 @@ def test_what_takes_a_person_is_left_as_it_is(damage: Damage, kind: str, others:
 def test_every_kind_that_is_found_in_items_is_put_there_by_a_test() -> None:
     elsewhere = {"copy_differs", "index_entry_missing", "index_entry_left", "layout_differs"}
     elsewhere |= {*LATE, "uncountable_record", "sum_wrong", "sum_lost"}  # see test_doctor_sums
+    elsewhere |= {"deletion_stopped", "deletion_remains"}  # see test_store_deletion_work
     assert {kind for _, kind, _ in DAMAGES} | elsewhere == set(KINDS)
 
 

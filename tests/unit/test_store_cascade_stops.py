@@ -107,7 +107,7 @@ def test_many_children_go_in_parts_of_the_time_that_there_is() -> None:
 def test_a_late_request_that_deletes_the_parent_in_place_of_the_last_one_is_not_told_as_a_parent_that_was_missing() -> (
     None
 ):
-    world, script = board(1, 0)
+    world, script = board(1, 1)
 
     class DeliverFirst:
         """What is on its way arrives before this request."""
@@ -118,8 +118,8 @@ def test_a_late_request_that_deletes_the_parent_in_place_of_the_last_one_is_not_
 
     script._left = [DeliverLate(), None, None, DeliverFirst()]
     with pytest.raises(OutcomeUnknown):
-        world.store.delete(Board, "b")
-    assert world.store.get(Board, "b") is None
+        world.store.delete(Column, "c0")
+    assert world.store.get(Column, "c0") is None
     assert is_sound(world)
 
 

@@ -180,7 +180,8 @@ def test_a_deletion_that_is_cut_goes_on_when_it_is_asked_again() -> None:
     def much_later() -> None:
         world.pauses.now += 1000
 
-    world = board(Meanwhile(lambda: None), Meanwhile(much_later), notes=50, columns=2)
+    nothing = Meanwhile(lambda: None)
+    world = board(nothing, nothing, Meanwhile(much_later), notes=50, columns=2)
     with pytest.raises(DeleteIncomplete) as raised:
         world.store.delete(Board, "b")
     assert raised.value.fix == "delete it again: it goes on"
@@ -203,7 +204,7 @@ def test_a_deletion_goes_on_for_as_long_as_it_is_told(seconds: int) -> None:
 
     world = board(*[Meanwhile(second)] * 100, notes=300, columns=0)
     with pytest.raises(DeleteIncomplete):
-        world.store.delete(Board, "b", seconds=2)
+        world.store.delete(Board, "b", seconds=3)
     gone = sum("boardId" not in item for item in world.items_of(Note))
     assert 0 < gone <= 2 * 20
     if seconds == 50:

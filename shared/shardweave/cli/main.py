@@ -87,6 +87,7 @@ COMMANDS = (
     Command("catalog", "catalog", "by what records can be found without a query"),
     Command("backfill", "backfill", "fill lookups that were added to a filled table"),
     Command("rewrite", "rewrite", "write every record once more, as its declaration is now"),
+    Command("deletions", "deletions", "deletions of records with many children: list and continue them"),
     Command("rebuild", "rebuild", "count a read model again, from the records that feed it"),
     Command("doctor", "doctor", "prove that a table is right, say what is not, and repair what is safe"),
     Command("scan", "scan", "all records of an entity as JSON lines, also while they move", asks=True),

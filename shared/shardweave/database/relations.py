@@ -21,6 +21,7 @@ from ..schema.nested_elements import reader_of
 from ..schema.property import properties_of
 from ..schema.related_lists import RelatedList
 from ..store import Store
+from ..store.outcomes import SECONDS, Deletion
 from ..store.relations.relation_loader import Related
 from .arguments import check_expanded
 from .parts import found_page
@@ -122,6 +123,16 @@ class Relations:
         check_expanded([record], [found])
         return self._listed(record, found, {"limit": limit, "next_token": next_token, "prev_token": prev_token})
 
+    def deletions(self) -> list[Deletion]:
+        """The deletions of records with many children that were begun and have not ended: which record, since when, how
+        many records belonged to it then, and how many are left."""
+        return list(self.store.deletions())
+
+    def continue_deletions(self, *, seconds: float = SECONDS) -> int:
+        """Continue such deletions that no process works on, for at most so many seconds, and return how many were
+        continued. A deployed service and the local server do it by themselves."""
+        return self.store.continue_deletions(seconds=seconds)
+
     def _expanded(self, records: Sequence[Entity], names: Sequence[str]) -> list[dict[str, Related]]:
         return self.store.expand(records, *names)
 
@@ -151,6 +162,14 @@ class AsyncRelations:
     async def expand(self, records: Sequence[Entity], /, *names: Any) -> list[Any]:
         """The related records of each record, by the relations' names, or those of one relation of the class."""
         return await self._run(partial(self._relations.expand, records, *names))
+
+    async def deletions(self) -> list[Deletion]:
+        """The deletions of records with many children that were begun and have not ended."""
+        return await self._run(self._relations.deletions)
+
+    async def continue_deletions(self, *, seconds: float = SECONDS) -> int:
+        """Continue such deletions that no process works on, and return how many were continued."""
+        return await self._run(partial(self._relations.continue_deletions, seconds=seconds))
 
     @overload
     async def related(

@@ -29,16 +29,19 @@ from ..store.events.record_feed import fed_by
 from ..store.locations import location_of
 from ..store.lookups.backfill_state import READY, STATE
 from ..store.lookups.lookup_records import identity_lookup_key, owner_identity, owner_in, placed
-from ..store.relations.enforced import counter_key
+from ..store.relations.deletion_work import KIND as KIND_OF_DELETIONS
+from ..store.relations.deletion_work import PARTITION, DeletionWork, deletion_key
+from ..store.relations.enforced import DELETING, counter_key
 from ..store.sequences import LAST
 from ..store.writing.write_actions import key_of
 from ..table.values import Item
 from .count_judge import remembered_record
 from .findings import Finding
 from .looking import Look, NotRead, is_possible
-from .progress import PARTITION
 from .record_judge import LONG_EXPIRED_SECONDS, UNUSABLE, RecordJudge, live_owner, lookup_keys_of, named_key, stored_key
 
+STOPPED_MS = 30 * 60_000
+"""How long after its time nobody has gone on with a deletion that counts as stopped."""
 LIBRARY = ("_idempotency", "_rate", PARTITION)
 COUNTER, WAITING, RESHARD = "*", "*waiting", "_reshard"
 STATES = (READY, "filling")
@@ -69,7 +72,9 @@ class Judge:
             return
         token, point, name = head.partition(".")
         owner = self._schema.entities.get(token)
-        if head in LIBRARY:
+        if head == PARTITION and range_key.startswith(KIND_OF_DELETIONS):
+            yield from self._deletion(item, look)
+        elif head in LIBRARY:
             yield from self._expired(item, look, head)
         elif owner is None or not point:
             yield Finding("unknown_item", (hash_key, range_key), head[:80])
@@ -84,6 +89,19 @@ class Judge:
         if type(expires) is int and expires <= look.seconds - LONG_EXPIRED_SECONDS:
             own = str(item[look.hash_name]), str(item[look.range_name])
             yield Finding("expired_item", key or own, about)
+
+    def _deletion(self, item: Item, look: Look) -> Iterator[Finding]:
+        """Found for the deletion of a parent that nobody goes on with, or of which the bookkeeping is wrong."""
+        key = str(item[look.hash_name]), str(item[look.range_name])
+        work = DeletionWork.decode(self._schema.entities, item)
+        if work is None:
+            yield Finding("bookkeeping_damaged", key, PARTITION)
+            return
+        counter = look.item(counter_key(work.entity, work.identity)) or {}
+        if counter.get(DELETING) != work.since:
+            yield Finding("deletion_remains", key, f"{work.entity.token}.{COUNTER}")
+        elif work.until <= look.now_ms - STOPPED_MS:
+            yield Finding("deletion_stopped", key, f"{work.entity.token}.{COUNTER}")
 
     # -- lookups, counters, markers
 
@@ -166,7 +184,14 @@ class Judge:
         except UNUSABLE:
             yield Finding("counter_damaged", key, about)
             return
-        if parent is None and not any(numbers):
+        work = None
+        if DELETING in item and is_placed:
+            stored = look.item(deletion_key(entity, identity))
+            work = None if stored is None else DeletionWork.decode(self._schema.entities, stored)
+            if work is None or work.since != item[DELETING]:
+                yield Finding("deletion_remains", key, about)
+                return
+        if parent is None and not any(numbers) and work is None:
             yield Finding("counter_dangling", key, about)
 
     def _remnant(self, entity: EntityType[Any], item: Item, look: Look) -> Iterator[Finding]:

@@ -174,6 +174,20 @@ _LISTED = (
         "none: set it to the highest number that was given, or remove it and count children again",
     ),
     FaultKind(
+        "deletion_stopped",
+        _R,
+        "a record is being deleted with all that belongs to it, and nobody has gone on with that for half an hour",
+        "the process that did it has ended, and nothing calls `continue_deletions`",
+        "the deletion goes on, for up to a minute at each run",
+    ),
+    FaultKind(
+        "deletion_remains",
+        _R,
+        "a counter of children says that its parent is being deleted, and nothing is stored of that, or the reverse",
+        "another program removed one of the two, or put it back from a copy",
+        "what is there alone is removed: children can be created again, and the record can be deleted again",
+    ),
+    FaultKind(
         "counter_dangling",
         _R,
         "a counter of children has no parent, and counts none",

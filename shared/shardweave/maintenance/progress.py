@@ -20,13 +20,11 @@ from ..errors import AccessDenied, Conflict
 from ..schema.entity_type import REVISION
 from ..schema.schema import Schema
 from ..store.parts import StoreParts
+from ..store.relations.deletion_work import PARTITION, STATE
 from ..store.writing.write_actions import as_read
 from ..table.conditions import Condition, Missing
 from ..table.operations import Action, DeleteItem, PutItem
 from ..table.values import Item, Value
-
-PARTITION = "_maintenance"
-STATE = "state"
 
 
 def progress_key(schema: Schema, name: str) -> dict[str, Value]:

@@ -20,7 +20,8 @@ from ..store.locations import location_of, locations
 from ..store.lookups.backfill_steps import FillStep
 from ..store.lookups.lookup_records import identity_lookup, owner_identity, owner_in
 from ..store.parts import StoreParts
-from ..store.relations.enforced import counter_key
+from ..store.relations.deletion_work import DeletionWork
+from ..store.relations.enforced import DELETING, counter_key
 from ..store.writing.condition_checks import absence_actions, presence_actions
 from ..store.writing.dual_write import rekeyed
 from ..store.writing.write_actions import absent, as_read, free, key_of, live
@@ -34,6 +35,9 @@ from .record_judge import LONG_EXPIRED_SECONDS
 from .recount import Wrong
 from .rewriting import RewriteStep
 from .sum_recount import WrongSum
+
+DELETING_SECONDS = 60.0
+"""For how long a repair goes on with one deletion."""
 
 
 class Repairs:
@@ -56,6 +60,8 @@ class Repairs:
             "expired_item": self._expired,
             "sequence_behind": self._advanced,
             "counter_dangling": self._counter_removed,
+            "deletion_stopped": self._deletion_continued,
+            "deletion_remains": self._deletion_forgotten,
             "uncounted_child": self._filled,
             "count_missing": self._counted,
             "count_stale": self._counted,
@@ -184,6 +190,22 @@ class Repairs:
         condition = And(tuple(nothing)) if len(nothing) > 1 else nothing[0]
         checks = [each.action for each in absence_actions(entity, identity, moment, seen.lookup)] if is_read else []
         return self._sent([DeleteItem(key_of(entity, item), condition), *checks])
+
+    def _deletion_continued(self, finding: Finding, item: Item) -> bool:
+        """Whether a deletion has come to its end."""
+        work = DeletionWork.decode(self._schema.entities, item)
+        if work is None or not self._parts.removing.stored.taken(work, DELETING_SECONDS):
+            return False
+        self._parts.removing.resume(work, self._parts.removing.course(DELETING_SECONDS))
+        return True
+
+    def _deletion_forgotten(self, finding: Finding, item: Item) -> bool:
+        """Remove what is left of a deletion: its mark on a counter, or its record."""
+        entity = self._entity(finding)
+        key = key_of(entity, item)
+        if DELETING not in item:
+            return self._sent([DeleteItem(key, as_read(item))])
+        return self._sent([UpdateItem(key, remove=(DELETING,), condition=Compare(DELETING, "=", item[DELETING]))])
 
     def _counted(self, finding: Finding, item: Item) -> bool:
         """A record is counted as it is now, as if the stream had told of it again."""

@@ -4,13 +4,13 @@ A handler is called with one change after another. If it raises, that change and
 change may also be delivered twice. `ChangeCounts` counts, for each shard, the number of changes and the bytes of the
 resulting items, which shows the shards with most writes. Its numbers are approximate, since a repeated change is
 counted again. It has no pending work, so `wake` does nothing. `FeedingHandler` is another handler that also feeds the
-read models that take their numbers from records.
+read models that take their numbers from records, `DeletingHandler` one that continues deletions when it is woken.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -78,6 +78,27 @@ class ChangeCounts:
         if self._schema.entity_of_key(hash_key) is None:
             return UNKNOWN
         return hash_key.partition(self._schema.key_format.element_delimiter)[0]
+
+
+@dataclass(frozen=True)
+class DeletingHandler:
+    """A handler that is woken, and then continues the deletions of records with many children: `go_on` returns how many
+    these were."""
+
+    handler: ChangeHandler
+    go_on: Callable[[], int]
+
+    def handle(self, change: StreamRecord) -> None:
+        self.handler.handle(change)
+
+    def drain(self) -> Mapping[str, Traffic]:
+        return self.handler.drain()
+
+    def wake(self) -> int:
+        return self.handler.wake() + self.go_on()
+
+    def proposals(self) -> Mapping[str, str]:
+        return self.handler.proposals()
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,10 @@ if TYPE_CHECKING:
     from ..reshard.load.policy import Policy
     from ..reshard.timings import Pace
     from ..schema.old_forms import OldForm
+
+
+DELETING_SECONDS = 20.0
+"""For how long deletions of records with many children are continued when the function of the stream is woken."""
 
 
 @dataclass(frozen=True)
@@ -389,7 +394,13 @@ def change_handler(variables: Mapping[str, str]) -> ChangeHandler:
 
 
 def feeding(handler: ChangeHandler, store: Store) -> ChangeHandler:
-    """A handler of changes that also feeds the read models of records, where the schema has any."""
+    """A handler of changes that also feeds the read models of records, and continues deletions of records with many
+    children when it is woken, where the schema has any."""
+    children = [link for entity in store.schema.entities.values() for link in entity.children]
+    if any(link.on_delete != "restrict" for link in children):
+        from ..reshard.change_handler import DeletingHandler
+
+        handler = DeletingHandler(handler, partial(store.continue_deletions, seconds=DELETING_SECONDS))
     if not any(each.records for each in store.schema.read_model_list):
         return handler
     from ..reshard.change_handler import FeedingHandler

@@ -219,7 +219,7 @@ class Batches:
     ) -> None:
         try:
             write = self.removing.writer.run
-            plan = self.removing.run(step, lambda: write(step, seen, maybe_sent=maybe_sent), course)
+            plan = self.removing.run(step, lambda step: write(step, seen, maybe_sent=maybe_sent), course)
         except (Throttled, TransactionConflict, BatchIncomplete, DeleteIncomplete, ShardMapChanged):
             outcomes[position] = _UNPROCESSED
         except ShardweaveError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,6 +33,18 @@ class Applied:
 
     event_id: str
     repeated: bool
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """The deletion of a parent that was begun and has not ended: which record it is, since when (epoch milliseconds),
+    how many records belonged to it then, and how many are left."""
+
+    entity: str
+    key: Mapping[str, Any]
+    since: int
+    total: int
+    left: int
 
 
 @dataclass(frozen=True)

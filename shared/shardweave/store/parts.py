@@ -14,6 +14,7 @@ from ..table.retry import RetryClock
 from .attempts import AttemptContext
 from .lookups.backfill_state import Readiness
 from .reader import Reader
+from .relations.parent_deletion import Removing
 from .sequences import Numbering
 from .writing.sender import Sender
 from .writing.write_steps import Context
@@ -36,3 +37,4 @@ class StoreParts:
     moment_of: Callable[[EntityType[Any]], AttemptContext]
     waiting: RetryClock
     maps: ShardMaps
+    removing: Removing

@@ -67,7 +67,7 @@ from .operations import (
     shard_of,
 )
 from .operations import Related as RelatedRecords
-from .outcomes import BATCH_LISTS, MOST_SECONDS, Applied, BackfillReport, Follow
+from .outcomes import BATCH_LISTS, MOST_SECONDS, SECONDS, Applied, BackfillReport, Deletion, Follow
 from .reader import Reader, record_among
 from .relations.relation_loader import Expander, First, Limits, Related
 
@@ -245,6 +245,15 @@ class Store:
         belong to it, and DeleteIncomplete if `seconds` (10 by default) did not suffice to delete or detach all
         children: calling it again continues."""
         return self._writing.delete(Delete(model, key, rev, visibility, related), seconds, follow)
+
+    def deletions(self) -> Iterator[Deletion]:
+        """The deletions of records with many children that were begun and have not ended, and how far they are."""
+        return self._writing.removing.deletions()
+
+    def continue_deletions(self, *, seconds: float = SECONDS, follow: Follow | None = None) -> int:
+        """Continue such deletions that no process works on, for at most so many seconds, and return how many were
+        continued. `follow` is as in `delete`. Raises what the table raises."""
+        return self._writing.removing.go_on(seconds, follow)
 
     # -- several records
 

@@ -18,6 +18,7 @@ from .idempotency import Idempotency, Keeping, Said
 from .lookups.backfill import Backfill
 from .operations import Apply, BatchWriteResult, Delete, Operation, Put, Update, Written
 from .parts import StoreParts
+from .relations.deletion_work import StoredDeletions
 from .relations.parent_deletion import Course, Removing
 from .sequences import Numbering, scope_of, sequence_of
 from .writing.adder import Adder
@@ -71,11 +72,23 @@ class WriteParts:
         self.idempotency = Idempotency(schema, reader, sender, readiness, waiting, clock, new_revision)
         self.projector = Projector(schema, writer, self.idempotency)
         self._events = AppliedEvents(schema, self.projector, writer, self._steps, waiting)
-        self._removing = Removing(reader, finder, writer, self._steps, waiting)
-        self._batches = Batches(reader, sender, self._removing, self._steps, readiness, waiting, moment, workers)
+        stored = StoredDeletions(reader, sender, schema.entities, new_revision, moment)
+        self.removing = Removing(reader, finder, writer, self._steps, waiting, stored)
+        self._batches = Batches(reader, sender, self.removing, self._steps, readiness, waiting, moment, workers)
         self.backfill = Backfill(schema, reader, sender, writer, moment, new_revision)
         self.parts = StoreParts(
-            schema, table, reader, sender, writer, self._numbering, readiness, context, moment, waiting, maps
+            schema,
+            table,
+            reader,
+            sender,
+            writer,
+            self._numbering,
+            readiness,
+            context,
+            moment,
+            waiting,
+            maps,
+            self.removing,
         )
         self.feed = RecordFeed(self.parts)
 
@@ -88,7 +101,7 @@ class WriteParts:
 
     def delete(self, delete: Delete, seconds: float | None, follow: Follow | None) -> bool:
         """Carry out a deletion within so many seconds; False if there was nothing to delete."""
-        return self._alone(delete, self._removing.course(seconds, follow)).removes
+        return self._alone(delete, self.removing.course(seconds, follow)).removes
 
     def transact(self, operations: Sequence[Operation]) -> tuple[Entity | None, ...]:
         """Carry out several operations, all or none."""
@@ -107,7 +120,7 @@ class WriteParts:
     ) -> bytes:
         """Carry out operations, once if they have a key, and return their answer."""
         deletes = any(isinstance(each, Delete) for each in operations)
-        course = self._removing.course(seconds, follow) if deletes else None
+        course = self.removing.course(seconds, follow) if deletes else None
 
         def said(plans: Sequence[WritePlan]) -> bytes:
             return answer(tuple(map(written_by, plans)))
@@ -168,7 +181,7 @@ class WriteParts:
             steps = self._steps.make_all(self._numbered(operations), named=len(operations) > 1)
             if len(steps) != 1:
                 return self._writer.transact_keeping(steps, keeping)
-            return self._removing.run(steps[0], lambda: self._writer.transact_keeping(steps, keeping)[0], course)
+            return self.removing.run(steps[0], lambda step: self._writer.transact_keeping([step], keeping)[0], course)
 
         return self.idempotency.transacted(once, said, write)
 
@@ -180,7 +193,7 @@ class WriteParts:
             return self._adder.run(step)
         if not isinstance(step, DeleteStep):
             return self._writer.run(step)
-        return self._removing.run(step, lambda: self._writer.run(step), course)
+        return self.removing.run(step, self._writer.run, course)
 
 
 def written_by(plan: WritePlan) -> Written:

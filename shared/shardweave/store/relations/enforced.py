@@ -4,6 +4,7 @@ Format:
     hashKey    project.*!3f          token of the parent, and a shard that its id alone decides
     rangeKey   projectId#p1          the parent's id
     issue_project    4               how many records of `issue` belong to it by their relation `project`
+    _deleting        ...             while the parent is deleted together with many children, see `deletion_work`
 and on the child, beside its properties:
     _counted   ["project"]           the relations by which it is counted
 
@@ -35,13 +36,15 @@ from typing import Any
 
 from ...errors import HasChildren, ParentMissing, RecordUnreadable, Unreadable, ValidationFailed, ValueRefused
 from ...schema.entity_type import EntityType
-from ...schema.relations import COUNTED, RelationType
+from ...schema.relations import COUNTED, ChildLink, RelationType
 from ...table.conditions import And, Compare, Condition, Missing, Or
 from ...table.operations import DeleteItem, UpdateItem
 from ...table.values import Item, Value
 from ..lookups.lookup_records import internal_key, owner_text
 from ..operations import Related, Visible
 from ..writing.write_actions import ActionRole, WriteAction
+
+DELETING = "_deleting"
 
 Entities = Mapping[str, EntityType[Any]]
 
@@ -149,6 +152,16 @@ def enforced(entity: EntityType[Any]) -> Iterator[RelationType]:
     return (relation for relation in entity.relations.values() if relation.enforced)
 
 
+def restricting(entity: EntityType[Any]) -> Iterator[ChildLink]:
+    """The relations whose children prevent a deletion of their parent."""
+    return (link for link in entity.children if link.on_delete == "restrict")
+
+
+def takes_along(entity: EntityType[Any]) -> bool:
+    """Whether children are deleted or detached with their parent, so that its deletion may take many transactions."""
+    return any(link.on_delete != "restrict" for link in entity.children)
+
+
 def counter_key(entity: EntityType[Any], identity: Item) -> dict[str, Value]:
     """The key of a parent's counter. Raises KeyTooLong."""
     return internal_key(entity, "*", owner_text(entity, identity))
@@ -159,14 +172,21 @@ def counting(parent: Parent, changes: Mapping[str, int]) -> WriteAction | None:
     added = {name: change for name, change in changes.items() if change}
     if not added:
         return None
-    update = UpdateItem(counter_key(parent.entity, parent.identity), add=added)
+    grows = takes_along(parent.entity) and any(change > 0 for change in added.values())
+    update = UpdateItem(
+        counter_key(parent.entity, parent.identity),
+        add=added,
+        condition=Missing(DELETING) if grows else None,
+        return_on_failure=grows,
+    )
     return WriteAction(update, ActionRole.COUNTER, parent.property_name)
 
 
-def closing(entity: EntityType[Any], identity: Item, changes: Mapping[str, int]) -> WriteAction:
+def closing(entity: EntityType[Any], identity: Item, changes: Mapping[str, int], *, ends: bool = False) -> WriteAction:
     """The action that deletes the counter of a deleted parent. `changes` are those of the same transaction: children
-    that it deletes don't prevent the deletion."""
-    conditions: list[Condition] = []
+    that it deletes don't prevent the deletion. `ends`: it ends a deletion that was begun before, see
+    `deletion_work`."""
+    conditions: list[Condition] = [Missing(DELETING)] if takes_along(entity) and not ends else []
     for link in entity.children:
         left = -changes.get(link.attribute, 0)
         same = Compare(link.attribute, "=", left)
@@ -193,6 +213,13 @@ def damaged_counter(entity: EntityType[Any], identity: Item) -> RecordUnreadable
     stored = tuple(counter_key(entity, identity).values())
     more: dict[str, Any] = {"collection": entity.collection or entity.token, "stored_key": stored}
     return RecordUnreadable(Unreadable(entity.token, named, "counter_damaged", **more))
+
+
+def being_deleted(property_name: str) -> ParentMissing:
+    """The error of a child whose parent is being deleted, with all that belongs to it."""
+    return ParentMissing(
+        "the record that it belongs to is being deleted", where=property_name, fix="give one that stays"
+    )
 
 
 def _counted(entity: EntityType[Any], stored: Item) -> list[str]:

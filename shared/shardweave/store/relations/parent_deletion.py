@@ -8,18 +8,19 @@ children created meanwhile are found too. Relations that restrict are checked fi
 refuse the deletion.
 
 If the time or the process ends, the changes made so far stay: the parent still exists with its remaining children, and
-deleting it again continues, as DeleteIncomplete says. A callback can follow the change of each child. Costs: a page of
-the lookup and a transaction for each few children.
+deleting it again continues, as DeleteIncomplete says. A deletion of more children than one transaction changes is
+stored before it begins (see `deletion_work`), and `go_on` continues it. A callback can follow the change of each child.
+Costs: a page of the lookup and a transaction for each few children; at any time a page of them is in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import Conflict, DeleteIncomplete, HasChildren, NotFound
+from ...errors import Conflict, DeleteIncomplete, HasChildren, NotFound, ShardweaveError
 from ...errors.outcomes import maybe_written
 from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
@@ -31,12 +32,13 @@ from ..lookups.lookup_queries import Finder
 from ..lookups.lookup_records import MAX_MEMBERS
 from ..lookups.lookup_spec import LookupSpec
 from ..operations import Delete, Operation, Update
-from ..outcomes import SECONDS, Fate, Follow
+from ..outcomes import SECONDS, Deletion, Fate, Follow
 from ..reader import Reader
 from ..writing.step_maker import StepMaker
 from ..writing.write_steps import DeleteStep, WritePlan, WriteStep
 from ..writing.writer import Writer, outcome_unknown
-from .enforced import counter_key
+from .deletion_work import DeletionWork, StoredDeletions
+from .enforced import DELETING, closing, counter_key, restricting, takes_along
 
 
 def _nobody(entity: EntityType[Any], record: Entity, fate: Fate) -> None:
@@ -60,12 +62,13 @@ class Removing:
     writer: Writer
     steps: StepMaker
     waiting: RetryClock
+    stored: StoredDeletions
 
     def course(self, seconds: float | None = None, follow: Follow | None = None) -> Course:
         """The deadline and callback of a deletion that begins now."""
         return Course(self.waiting.monotonic() + (SECONDS if seconds is None else seconds), follow or _nobody)
 
-    def run(self, step: WriteStep, write: Callable[[], WritePlan], course: Course | None = None) -> WritePlan:
+    def run(self, step: WriteStep, write: Callable[[WriteStep], WritePlan], course: Course | None = None) -> WritePlan:
         """What `write` has carried out, which is the step. If it is refused because of children that a relation
         detaches or deletes, they are changed first and `write` is called again. Raises the errors of `write`, and
         DeleteIncomplete if the time ends before. An attempt that got no answer before the children went may delete the
@@ -73,30 +76,107 @@ class Removing:
         course, unanswered = course or self.course(), False
         while True:
             try:
-                plan = write()
+                plan = write(step)
             except NotFound as error:
                 if unanswered:
                     raise outcome_unknown() from error
                 raise
             except HasChildren as refusal:
                 unanswered = unanswered or maybe_written(refusal)
-                links = [link for link in step.entity.children if link.on_delete != "restrict"]
-                if not isinstance(step, DeleteStep) or not links or self._is_restricted(step):
+                if not isinstance(step, DeleteStep) or not takes_along(step.entity) or self._is_restricted(step):
                     raise
-                for link in links:
-                    self._clear(step, link, course)
-                if self.waiting.monotonic() >= course.ends:
-                    raise _incomplete(step) from refusal
+                step = self._begun(step, course)
+                self._clear_all(step, course)
+                if self._left(course) <= 0:
+                    raise self._incomplete(step) from refusal
             else:
                 if unanswered and not plan.removes:
                     raise outcome_unknown()
                 return plan
 
+    def deletions(self) -> Iterator[Deletion]:
+        """The stored deletions that have not ended, and how far they are."""
+        after: Item | None = None
+        while True:
+            works, after = self.stored.listed(after)
+            yield from self.stored.progress(works)
+            if after is None:
+                return
+
+    def go_on(self, seconds: float, follow: Follow | None = None) -> int:
+        """Continue stored deletions that no other process works on, for at most so many seconds, and return how many
+        of them were continued. Errors of one do not keep it from the others; the first is raised in the end."""
+        course, count, failed = self.course(seconds, follow), 0, None
+        for work in self.stored.every():
+            left = self._left(course)
+            if left <= 0:
+                break
+            try:
+                if self.stored.taken(work, left):
+                    count += 1
+                    self.resume(work, course)
+            except DeleteIncomplete:
+                break
+            except ShardweaveError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return count
+
+    def resume(self, work: DeletionWork, course: Course) -> None:
+        """Continue one stored deletion. Raises DeleteIncomplete if the time ends before."""
+        step = self.steps.make(Delete(work.entity.model, work.identity))
+        assert isinstance(step, DeleteStep)
+        if self.run(step, self.writer.run, course).removes:
+            return
+        # The parent has expired meanwhile: what belonged to it goes all the same.
+        step = replace(step, ending=work.ending)
+        self._clear_all(step, course)
+        self.stored.end(work, closing(work.entity, work.identity, {}, ends=True))
+
+    # -- parts
+
+    def _begun(self, step: DeleteStep, course: Course) -> DeleteStep:
+        """The step with the end of its stored work, if it has any; one is stored if there are many children."""
+        if step.ending is None and self._is_long(step):
+            work = self.stored.begun(step.entity, step.identity, self._left(course))
+            return step if work is None else replace(step, ending=work.ending)
+        return step
+
+    def _is_long(self, step: DeleteStep) -> bool:
+        """Whether more than one transaction is needed for the children, or the work is stored already."""
+        (counter,) = self.reader.items([counter_key(step.entity, step.identity)])
+        if counter is None or DELETING in counter:
+            return counter is not None
+        links = [link for link in step.entity.children if counter.get(link.attribute)]
+        if len(links) > 1:
+            return True
+        children = [(link, self.steps.context.entities[link.token]) for link in links]
+        return any(counter[link.attribute] > _at_once(child) or bool(child.children) for link, child in children)
+
     def _is_restricted(self, step: DeleteStep) -> bool:
         """Whether the parent has children by a relation that restricts."""
         (counter,) = self.reader.items([counter_key(step.entity, step.identity)])
-        kept = [link for link in step.entity.children if link.on_delete == "restrict"]
-        return any((counter or {}).get(link.attribute) for link in kept)
+        return any((counter or {}).get(link.attribute) for link in restricting(step.entity))
+
+    def _clear_all(self, step: DeleteStep, course: Course) -> None:
+        for link in step.entity.children:
+            if link.on_delete != "restrict":
+                self._clear(step, link, course)
+
+    def _left(self, course: Course) -> float:
+        return course.ends - self.waiting.monotonic()
+
+    def _incomplete(self, step: DeleteStep) -> DeleteIncomplete:
+        """The error that the time has ended, and how far the deletion is, if its work is stored."""
+        (counter,) = self.reader.items([counter_key(step.entity, step.identity)])
+        left = sum((counter or {}).get(link.attribute, 0) for link in step.entity.children)
+        many = f"{left} of them are left" if left else "they are gone, but the record itself is not"
+        return DeleteIncomplete(
+            f"there was no time for all records that belong to the {step.entity.token}; {many}",
+            where=", ".join(step.entity.identity),
+            fix="delete it again: it goes on",
+        )
 
     def _clear(self, step: DeleteStep, link: ChildLink, course: Course) -> None:
         """Change all children that the lookup finds. Raises DeleteIncomplete if the time ends before."""
@@ -107,13 +187,13 @@ class Removing:
         pauses = self.waiting.pauses(CONTENDED, max(0.0, course.ends - self.waiting.monotonic()))
         while records := self.finder.page(child, spec, _at_once(child)).items:
             if self.waiting.monotonic() >= course.ends:
-                raise _incomplete(step)
+                raise self._incomplete(step)
             try:
                 self._let_go(child, link, records, course)
             except (Conflict, NotFound) as refusal:
                 # Another writer changed a child first, or a child got children: they are read again.
                 if not pauses.pause():
-                    raise _incomplete(step) from refusal
+                    raise self._incomplete(step) from refusal
             else:
                 pauses.progress()
 
@@ -131,7 +211,7 @@ class Removing:
         if fate == "deleted" and child.children:
             for step, record in zip(steps, records, strict=True):
                 with _following(course, child, [record], fate):
-                    self.run(step, lambda step=step: self.writer.run(step), course)  # type: ignore[misc]
+                    self.run(step, self.writer.run, course)
         else:
             with _following(course, child, records, fate):
                 self.writer.transact(steps)
@@ -159,11 +239,3 @@ def _at_once(child: EntityType[Any]) -> int:
     looked_up = sum(MAX_MEMBERS if each.members else 2 for each in child.lookups.values())
     beside = 4 + looked_up + 2 * len(child.relations)
     return max(1, min(20, MAX_TRANSACTION_ACTIONS // beside))
-
-
-def _incomplete(step: DeleteStep) -> DeleteIncomplete:
-    return DeleteIncomplete(
-        f"there was no time for all records that belong to the {step.entity.token}; those that went are gone",
-        where=", ".join(step.entity.identity),
-        fix="delete it again: it goes on",
-    )

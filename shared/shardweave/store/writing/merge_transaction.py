@@ -133,7 +133,7 @@ def _count(
                 message = f"its {step.entity.token} is deleted in the same transaction"
                 wrong = InputError(message, where=closed.parent.property_name, fix="do one or the other")
                 raise placed(wrong, closed.first)
-            actions[position].append(closing(step.entity, step.identity, changes))
+            actions[position].append(closing(step.entity, step.identity, changes, ends=plan.ends_work))
     for counter in counters.values():
         action = counting(counter.parent, counter.changes)
         if action is not None:

@@ -65,6 +65,7 @@ class WritePlan:
     parents: tuple[Parent, ...] = ()
     tallies: tuple[Tally, ...] = ()
     closes: bool = False
+    ends_work: bool = False
     before: Entity | None = None
 
     @property
@@ -306,13 +307,15 @@ class DeleteStep(WriteStep):
     """Reads a record, and deletes it if it is unchanged. `strict`: a missing record is an error; `returning`: the
     deleted record is returned.
 
-    With a given revision, nothing is read if the record can only be in one location: `direct`.
+    With a given revision, nothing is read if the record can only be in one location: `direct`. `ending` ends the stored
+    work of a deletion together with many children.
     """
 
     rev: Rev
     strict: bool = False
     direct: bool = False
     returning: bool = False
+    ending: WriteAction | None = None
 
     @property
     def wanted(self) -> Item | None:
@@ -340,7 +343,15 @@ class DeleteStep(WriteStep):
         actions = remove_actions(self.entity, key, self.identity, as_read(stored), moment, stored, self.met)
         tallies = kinship(self.entity, stored, None, context.entities).tallies
         before = self.entity.load(stored) if self.returning else None
-        return WritePlan(actions, removes=True, tallies=tallies, closes=bool(self.entity.children), before=before)
+        ending = () if self.ending is None else (self.ending,)
+        return WritePlan(
+            (*actions, *ending),
+            removes=True,
+            tallies=tallies,
+            closes=bool(self.entity.children),
+            ends_work=bool(ending),
+            before=before,
+        )
 
     def again(self, refused: Refused, moment: AttemptContext) -> WriteStep:
         counters = [reason.item for planned, reason in refused if planned.part is ActionRole.COUNTER]

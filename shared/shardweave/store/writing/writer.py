@@ -32,7 +32,7 @@ from ...schema.entity_type import EntityType
 from ...schema.identities import given_identity
 from ...schema.shard_maps import Lease
 from ...table.conditions import Condition
-from ...table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES
+from ...table.operations import MAX_TRANSACTION_ACTIONS, MAX_TRANSACTION_BYTES, UpdateItem
 from ...table.retry import CONTENDED, RetryClock
 from ...table.values import Item
 from ..attempts import AttemptContext, PrimaryKey
@@ -42,7 +42,7 @@ from ..lookups.backfill_state import Readiness
 from ..lookups.unique_values import NOTHING_MET
 from ..noticed import notice
 from ..reader import Reader, Wanted
-from ..relations.enforced import Parent, counter_key, damaged_counter
+from ..relations.enforced import Parent, being_deleted, counter_key, damaged_counter
 from .condition_checks import presence_actions
 from .merge_transaction import Placed, combined
 from .sender import CONDITION_FAILED, INVALID, Refusal, Sender
@@ -301,6 +301,9 @@ class Writer:
         renewed = []
         for position, step in enumerate(steps):
             try:
+                for planned, _ in refused[position]:
+                    if planned.part is ActionRole.COUNTER and isinstance(planned.action, UpdateItem):
+                        raise being_deleted(planned.about)
                 renewed.append(step.again(refused[position], moments[position]) if refused[position] else step)
             except ShardweaveError as error:
                 if unanswered and isinstance(error, HasChildren):
