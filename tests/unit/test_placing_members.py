@@ -27,6 +27,7 @@ from shardweave.maintenance.doctor import Doctor
 from shardweave.schema.declarations import Index, Lookup, belongs_to, has_many
 from shardweave.schema.entity import Entity, HashKey
 from shardweave.schema.property_options import private_property, unique_property
+from shardweave.schema.read_models import ReadModel
 from shardweave.schema.schema import Schema
 from shardweave.store.operations import Add, Create, Delete, Put, Update
 from tests.unit.placing_world import FOUR, KEY, SCHEMA, Address, Box, Label, Shop, Site, Thing, shop
@@ -342,6 +343,19 @@ def test_an_index_has_the_model_whose_member_identifies_records() -> None:
     database.create(shop(title="t"))
     (part,) = database.query(Shop, title="t", index="title").items
     assert part.address == shop().address
+
+
+def test_what_a_read_model_writes_is_identified_by_properties() -> None:
+    class Visits(Entity, token="visits", partition="address.country", sort="shop"):
+        """How many visits there were."""
+
+        shop: str
+        address: Address
+        count: int = 0
+
+    read_model = ReadModel("visits", records=(Shop,), writes=(Visits,), project=lambda record: ())
+    with pytest.raises(SchemaError, match=r"Visits is identified by 'address\.country', a member of a model"):
+        Schema([Shop, Visits], read_models=[read_model])
 
 
 # -- repairs ----------------------------------------------------------------------------------------------------------

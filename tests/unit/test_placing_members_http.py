@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shardweave import GraphQL
+from shardweave import Entity, GraphQL, Schema, claim_property, testing
 from shardweave.cli.client import described, written
 from shardweave.service.files import named_service
 from tests.unit.api_world import Client, api_of, json_of, problem_of
 from tests.unit.graphql_world import Graph
-from tests.unit.placing_world import KEY, SCHEMA
+from tests.unit.placing_world import FOUR, KEY, SCHEMA, Address
 
 
 def client() -> Client:
@@ -132,3 +132,44 @@ def test_clients_have_arguments_for_the_parts_of_a_key(tmp_path: Path) -> None:
     for_typescript = written(described(named_service(str(service)), "ordered"), "typescript")
     assert "readonly address_country: string;" in for_typescript
     assert "readonly address_zone: number;" in for_typescript
+
+
+class Office(Entity, token="office", partition=("tenant_id", "address.country"), sort="number"):
+    """An office of a tenant."""
+
+    tenant_id: str = claim_property("tenant")
+    number: int
+    address: Address
+
+
+class Desk(Entity, token="desk", origin="D", partition="address.country", sort="number", shard_bumps=FOUR):
+    """Named by shard keys."""
+
+    number: int
+    address: Address
+
+
+def test_what_a_token_says_is_left_out_of_paths_beside_members() -> None:
+    offices = testing.Client(Schema([Office]))
+    ann, bob = offices.as_caller("ann", tenant="acme"), offices.as_caller("bob", tenant="bolt")
+    assert ann.post("/v1/offices", {"number": 1, "address": {"country": "no"}}).status == 201
+    found = ann.get("/v1/offices/no/1")
+    assert (found.status, found.json["tenantId"]) == (200, "acme")
+    assert bob.get("/v1/offices/no/1").status == 404
+    assert bob.get("/v1/offices/acme/no/1").status == 404
+    assert ann.put("/v1/offices/no/1", {"address": {"street": "s"}}).json["address"]["street"] == "s"
+    assert [each["number"] for each in ann.get("/v1/offices?address.country=no").json["items"]] == [1]
+    assert bob.get("/v1/offices?address.country=no").json["items"] == []
+    key = {"address.country": "no", "number": 1}
+    assert ann.post("/v1/offices/batch-get", {"keys": [key]}).json["items"][0]["number"] == 1
+
+
+def test_a_shard_key_stands_for_the_members_that_identify_a_record() -> None:
+    client = Client(api_of(Schema([Desk])))
+    made = json_of(client.post("/v1/desks", {"number": 1, "address": {"country": "no"}}))
+    changed = json_of(client.patch(f"/v1/desks/{made['key']}", {"address": {"street": "s"}}))
+    assert (changed["key"], changed["address"]["street"]) == (made["key"], "s")
+    again = json_of(client.put(f"/v1/desks/{made['key']}", {"address": {"street": "t"}}))
+    assert (again["number"], again["address"]["country"]) == (1, "no")
+    other = {"key": made["key"], "number": 1, "address": {"country": "se"}}
+    problem_of(client.post("/v1/desks", other), 400, "value_refused")
