@@ -139,7 +139,8 @@ class Operator:
         if report.done and report.state in ("follow", "dual"):
             assert not report.refused, f"it can't bring in: {[dict(each.passes) for each in (report,)]}"
             world = self.side.world
-            world.followed_ms = max(world.followed_ms, report.began_ms - SKEW_MS)
+            if not report.changed:  # What was changed in that moment is left to the next run.
+                world.followed_ms = max(world.followed_ms, report.began_ms - SKEW_MS)
         return report
 
     def _old_ended(self) -> bool:
