@@ -20,6 +20,7 @@ from shardweave.schema.manifest import encode_index, manifest_of
 from shardweave.service.loader import service_module
 from tests.e2e.conftest import SERVICE, STAGE, Deployed, deployed, eventually
 from tests.e2e.issuer import AUDIENCE, Issuer
+from tests.e2e.operator_commands import Commands, Finished
 
 PEOPLE = 40
 LATER = "userBeneficiaryPhone"
@@ -246,6 +247,110 @@ def test_the_next_deployment_adds_the_index_and_then_queries_use_it(
 def test_the_records_are_still_there(api: DeployedApi, people: list[dict[str, Any]]) -> None:
     listed = [user for page in pages(api, index="created") for user in page]
     assert len(listed) == PEOPLE - 1
+
+
+# -- an operator's commands -------------------------------------------------------------------------------------------
+
+MAIL = {"hashKey": "MAIL#${email}", "rangeKey": "ADDRESS"}
+MAPPING = {"hashKey": "hashKey", "rangeKey": "rangeKey", "entities": {"email": {"attributes": MAIL}}}
+ADDRESSES = 30
+WAITS = json.dumps({"leaseMs": 1000, "acceptedMs": 0, "requestMs": 100, "clocksMs": 0})
+
+
+@pytest.fixture(scope="module")
+def commands(stack: Deployed, tmp_path_factory: pytest.TempPathFactory) -> Commands:
+    """The command line of somebody with the account's credentials."""
+    folder = tmp_path_factory.mktemp("operator")
+    (folder / "mapping.json").write_text(json.dumps(MAPPING))
+    return Commands(SERVICE, stack.emulator.variables, folder)
+
+
+@pytest.fixture(scope="module")
+def table(stack: Deployed) -> tuple[str, str]:
+    """The argument that names the deployed table."""
+    return "--table", stack.outputs["TableName"]
+
+
+def test_commands_read_and_check_the_deployed_table(commands: Commands, table: tuple[str, str]) -> None:
+    checked = commands.run("doctor", *table, "--json")
+    assert (checked.code, checked.document["verdict"], checked.document["layout"]) == (0, "clean", []), checked
+    scanned = commands.run("scan", "--entity", "user", *table)
+    assert (scanned.code, len(scanned.lines)) == (0, PEOPLE - 1)
+    assert commands.run("rewrite", "--entity", "user", *table).code == 0
+
+
+def test_an_export_is_stopped_goes_on_and_equals_the_table(commands: Commands, table: tuple[str, str]) -> None:
+    folder = commands.folder / "export"
+    stopped = commands.interrupt(
+        "export", folder, "--rate", "3", *table, once=lambda: folder.exists() and any(folder.iterdir())
+    )
+    assert stopped.code == 130, stopped
+    done = commands.run("export", folder, *table)
+    assert (done.code, f"user: {PEOPLE - 1} lines" in done.said) == (0, True), done
+    assert commands.run("compare", *table, "--with-export", folder).code == 0
+    copy = "--data", commands.folder / "copy"
+    assert commands.run("import", folder, *copy).code == 0
+    assert commands.run("compare", *table, "--with-data", copy[1]).code == 0
+    assert commands.run("doctor", *copy).code == 0
+
+
+REFUSED = {
+    "a table that is not there": ({}, ("--table", "nosuch"), "check names and region"),
+    "another region": ({}, ("--region", "eu-west-3"), "check names and region"),
+    "no credentials": ({"without": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}, (), "no usable AWS credentials"),
+    "no region": ({"without": ("AWS_REGION", "AWS_DEFAULT_REGION")}, (), "no AWS region is configured"),
+    "an endpoint where nobody answers": ({}, ("--endpoint-url", "http://127.0.0.1:9"), "gave no usable answer"),
+}
+
+
+@pytest.mark.parametrize("wrong", REFUSED)
+def test_a_command_that_does_not_reach_its_table_says_why(
+    commands: Commands, table: tuple[str, str], wrong: str
+) -> None:
+    """Each in one line with the fix, and never with a traceback."""
+    options, arguments, told = REFUSED[wrong]
+    named = arguments if "--table" in arguments else (*table, *arguments)
+    rekey = "rekey", "status", "--entity", "email", "--as", "mapping.json"
+    for command in (("doctor",), ("scan", "--entity", "user"), ("export", "nothing"), ("rewrite",), rekey):
+        done = commands.run(*command, *named, **options)
+        assert done.code in (1, 2), done
+        assert told in done.said, done
+        assert "Fix: " in done.said
+        assert len(done.said.strip().splitlines()) == 1, done
+
+
+def test_another_programs_records_are_brought_in_by_commands(
+    stack: Deployed, commands: Commands, table: tuple[str, str]
+) -> None:
+    for number in range(ADDRESSES):
+        mail = {"email": f"a{number}@x.org", "userId": f"u{number}", "hashKey": f"MAIL#a{number}@x.org"}
+        item = {name: {"S": value} for name, value in {**mail, "rangeKey": "ADDRESS"}.items()}
+        item["created"] = {"N": "1760000000000"}
+        stack.client("dynamodb").put_item(TableName=table[1], Item=item)
+    mapped = (*table, "--as", "mapping.json")
+
+    def rekey(action: str, *more: str) -> Finished:
+        return commands.run("rekey", action, "--entity", "email", *mapped, "--waits", WAITS, *more)
+
+    looked = commands.run("doctor", *mapped)
+    assert (looked.code, f"{ADDRESSES}" in looked.output) == (0, True), looked
+    early = rekey("switch")
+    assert (early.code, "no run is complete" in early.said) == (1, True), early
+    assert rekey("start").code == 0
+    again = rekey("start")
+    assert (again.code, "brought in already" in again.said) == (1, True), again
+    assert rekey("run").code == 0
+    report = rekey("status").document
+    assert (report["state"], report["passes"]["bring"]["written"]) == ("follow", ADDRESSES)
+    assert rekey("switch").code == 0
+    assert commands.run("compare", "--entity", "email", *mapped, "--with-old-items").code == 0
+    assert eventually(lambda: rekey("status").document["waitingMs"] == 0)
+    assert rekey("run").code == 0
+    assert rekey("finish").code == 0
+    assert eventually(lambda: rekey("run").code == 0 and not rekey("status").document["state"])
+    checked = commands.run("doctor", *table)
+    assert (checked.code, "clean" in checked.output) == (0, True), checked
+    assert len(commands.run("scan", "--entity", "email", *table).lines) == ADDRESSES
 
 
 # -- the end ----------------------------------------------------------------------------------------------------------
