@@ -25,7 +25,7 @@ from shardweave.store import Create, Delete
 from shardweave.store.relations.deletion_work import deletion_key
 from shardweave.store.relations.enforced import DELETING, counter_key
 from shardweave.table.fault_injection import WRITES, Call, Crash, Crashed, Script
-from shardweave.table.operations import DeleteItem, UpdateItem
+from shardweave.table.operations import DeleteItem, PutItem, UpdateItem
 from shardweave.table.stream_operations import StreamRecord
 from tests.unit.store_world import Note, World
 
@@ -183,6 +183,19 @@ def test_no_child_comes_once_it_has_begun() -> None:
     world.other.update(Room, "r", {"expires": None})
     assert world.other.delete(Room, "r")
     assert {item["roomId"] for item in world.items_of(Guest)} == {"other"}
+
+
+def test_a_backfill_counts_a_child_that_was_not_counted_yet() -> None:
+    world, _ = hotel()
+    (guest,) = (item for item in world.items_of(Guest) if item["guestId"] == "g1")
+    world.inner.run(PutItem({name: value for name, value in guest.items() if name != "_counted"}))
+    world.inner.run(UpdateItem(counter_key(ROOM, IDENTITY), add={"guest_room": -1}))
+    stopped(world)
+    report = world.other.backfill(Guest, "room", again=True)
+    assert (report.filled, report.refused, report.ready) == (1, 0, True)
+    assert [each.left for each in world.other.deletions()] == [MANY]
+    assert world.other.delete(Room, "r")
+    assert is_gone(world)
 
 
 def test_what_restricts_it_keeps_it_from_beginning() -> None:

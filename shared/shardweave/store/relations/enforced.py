@@ -84,11 +84,12 @@ class Parent:
 
 @dataclass(frozen=True)
 class Tally:
-    """A change of one number of children."""
+    """A change of one number of children. `joins`: a child gets this parent, and is not only counted now."""
 
     parent: Parent
     attribute: str
     change: int
+    joins: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def kinship(
             tallies.append(Tally(old, attribute, -1))
         if new is not None:
             parents.append(new)
-            tallies += [Tally(new, attribute, 1)] if counting else []
+            tallies += [Tally(new, attribute, 1, joins=True)] if counting else []
             counted += [relation.name] if counting else []
     return Kinship(tuple(parents), tuple(tallies), tuple(counted))
 
@@ -167,12 +168,13 @@ def counter_key(entity: EntityType[Any], identity: Item) -> dict[str, Value]:
     return internal_key(entity, "*", owner_text(entity, identity))
 
 
-def counting(parent: Parent, changes: Mapping[str, int]) -> WriteAction | None:
-    """The action that changes a counter, None if nothing changes."""
+def counting(parent: Parent, changes: Mapping[str, int], *, joined: bool = False) -> WriteAction | None:
+    """The action that changes a counter, None if nothing changes. `joined`: the parent gets children, which is refused
+    while it is being deleted."""
     added = {name: change for name, change in changes.items() if change}
     if not added:
         return None
-    grows = takes_along(parent.entity) and any(change > 0 for change in added.values())
+    grows = joined and takes_along(parent.entity)
     update = UpdateItem(
         counter_key(parent.entity, parent.identity),
         add=added,

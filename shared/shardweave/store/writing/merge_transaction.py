@@ -115,6 +115,7 @@ class _Counter:
     parent: Parent
     first: int
     changes: dict[str, int] = field(default_factory=dict)
+    joined: bool = False
 
 
 def _count(
@@ -125,6 +126,7 @@ def _count(
         for tally in plan.tallies:
             counter = counters.setdefault(tally.parent.name, _Counter(tally.parent, position))
             counter.changes[tally.attribute] = counter.changes.get(tally.attribute, 0) + tally.change
+            counter.joined = counter.joined or tally.joins
     for position, (step, plan) in enumerate(zip(steps, plans, strict=True)):
         if plan.closes:
             closed = counters.pop(step.name, None)
@@ -135,6 +137,6 @@ def _count(
                 raise placed(wrong, closed.first)
             actions[position].append(closing(step.entity, step.identity, changes, ends=plan.ends_work))
     for counter in counters.values():
-        action = counting(counter.parent, counter.changes)
+        action = counting(counter.parent, counter.changes, joined=counter.joined)
         if action is not None:
             actions[counter.first].append(action)
