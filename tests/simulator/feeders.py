@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from shardweave.errors import ShardweaveError
 from shardweave.maintenance.rebuilding import Rebuild
+from shardweave.maintenance.sum_recount import END, SumRecount
+from shardweave.reshard.retrying_reads import Asking
 from shardweave.schema.entity_type import REVISION
 from shardweave.store import Store
 from shardweave.table.stream_operations import StreamRecord
@@ -24,6 +26,7 @@ from tests.simulator.things import OWNERS
 FEEDERS = 2
 BATCH = 6
 CRASHES = 0.004
+RECOUNTS = 3
 
 
 @dataclass
@@ -41,6 +44,7 @@ class Feeders:
         for position in range(FEEDERS):
             self._spawn(f"feeder {position}")
         self.world.simulation.spawn("client that rebuilds", self._rebuild)
+        self.world.simulation.spawn("client that recounts", self._recount)
 
     @property
     def over(self) -> bool:
@@ -134,6 +138,25 @@ class Feeders:
                     self.shapes["rebuilt"] += 1
                     return
             simulation.sleep(int(simulation.random.random() * 2_000))
+
+    def _recount(self, process: Process) -> None:
+        """Recount as the doctor does, now and then: whatever others do meanwhile, no number is wrong or lost."""
+        simulation, world = self.world.simulation, self.world
+        for _ in range(RECOUNTS):
+            simulation.sleep(int(simulation.random.random() * 10_000))
+            store, _, _ = world.store(process)
+            parts = store.parts
+            recount = SumRecount(parts, Asking(parts.table, parts.waiting), held=3, workers=1)
+            position, low = 0, 0
+            try:
+                while position < len(recount.read_models):
+                    found = recount.slice(position, low)
+                    assert not found.wrong, f"the doctor takes {[each.finding for each in found.wrong]} for faults"
+                    self.shapes["recounted"] += 1
+                    self.shapes["left undecided"] += bool(found.undecided)
+                    position, low = (position, found.high) if found.high < END else (position + 1, 0)
+            except ShardweaveError:
+                self.shapes["recount failed"] += 1
 
     # -- the stream
 

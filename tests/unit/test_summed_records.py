@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from shardweave.errors import InputError, LimitExceeded, RecordUnreadable
-from shardweave.schema.read_models import Delete, Event, ReadModel, Set, Update
+from shardweave.schema.read_models import Action, Delete, Event, ReadModel, Set, Update
 from shardweave.schema.schema import Schema
+from shardweave.store import Store
+from shardweave.table.fault_injection import WRITES, Meanwhile, Script, SimulatedTable
 from shardweave.table.operations import DeleteItem, PutItem
 from tests.unit.store_world import DAY, World
 from tests.unit.summed_world import Box, Hall, Letter, changes_of, feed, post_room, summed
 
 MEMBERS = ("ann", "bob")
+
+
+def only_unread(letter: Letter) -> Sequence[Action]:
+    """What a letter adds to each member, and to nothing else."""
+    return [Update(Box, each, add={"unread": 1}) for each in letter.member_ids]
+
+
+ONLY_UNREAD = Schema(
+    [Letter, Box, Hall], read_models=[ReadModel("unread", records=(Letter,), writes=(Box,), project=only_unread)]
+)
 
 
 def told(world: World) -> dict[str, Any]:
@@ -38,14 +51,83 @@ def test_numbers_follow_records_that_are_created_changed_and_deleted() -> None:
     assert told(world) == {"ann": (0, 0), "bob": (1, 7), "": 1}
 
 
-def test_what_is_told_again_or_changes_nothing_that_counts_writes_nothing() -> None:
+def test_what_is_told_again_writes_nothing_and_what_adds_nothing_else_only_what_is_remembered() -> None:
     world = post_room()
     send(world, "a", "ann")
     told(world)
     world.store.update(Letter, "a", {"note": "read me"})
+    before = [item for item in world.items() if "_parts" not in item]
+    assert told(world) == {"ann": (1, 1), "bob": (0, 0), "": 1}
+    assert [item for item in world.items() if "_parts" not in item] == before
+    (memory,) = [item for item in world.items() if "_parts" in item]
+    assert memory["_of"] == world.items_of(Letter)[0]["rev"]
     before = world.items()
     assert told(world) == {"ann": (1, 1), "bob": (0, 0), "": 1}
     assert world.items() == before
+
+
+def slow(world: World, meanwhile: Callable[[], object]) -> Store:
+    """A store of a process that, when it has read everything, stands still before it writes, while others act."""
+    return world.new_store(SimulatedTable(world.inner, Script(Meanwhile(meanwhile), matching=WRITES)))
+
+
+def handled(world: World, act: Callable[[], object]) -> None:
+    """Another process does something, and handles the last change."""
+    act()
+    feed(world.other, changes_of(world.inner)[-1:])
+
+
+def test_a_process_that_read_a_record_which_was_removed_meanwhile_counts_nothing() -> None:
+    """The one that handled the removal had never heard of the record."""
+    world = post_room()
+    send(world, "a", "ann")
+    created = changes_of(world.inner)
+    feed(slow(world, lambda: handled(world, lambda: world.other.delete(Letter, "a"))), created)
+    assert summed(world.store, MEMBERS) == {"ann": (0, 0), "bob": (0, 0), "": 0}
+
+
+def test_a_process_that_read_a_record_which_was_removed_again_counts_nothing() -> None:
+    world = post_room()
+    send(world, "a", "ann")
+    told(world)
+    world.store.delete(Letter, "a")
+    told(world)
+    send(world, "a", "bob")
+    created = changes_of(world.inner)[-1:]
+    feed(slow(world, lambda: handled(world, lambda: world.other.delete(Letter, "a"))), created)
+    assert summed(world.store, MEMBERS) == {"ann": (0, 0), "bob": (0, 0), "": 0}
+
+
+def test_a_process_that_read_a_state_between_two_equal_ones_does_not_count_it() -> None:
+    world = post_room()
+    send(world, "a", "ann")
+    told(world)
+    world.store.update(Letter, "a", {"member_ids": ["bob"]})
+    between = changes_of(world.inner)[-1:]
+    back = lambda: world.other.update(Letter, "a", {"member_ids": ["ann"]})  # noqa: E731
+    feed(slow(world, lambda: handled(world, back)), between)
+    assert summed(world.store, MEMBERS) == {"ann": (1, 1), "bob": (0, 0), "": 1}
+
+
+def test_a_process_that_read_what_adds_something_does_not_count_it_when_nothing_is_added_any_more() -> None:
+    world = World(schema=ONLY_UNREAD)
+    world.store.create(Letter(letter_id="a", member_ids=["ann"]))
+    created = changes_of(world.inner)
+    nobody = lambda: world.other.update(Letter, "a", {"member_ids": []})  # noqa: E731
+    feed(slow(world, lambda: handled(world, nobody)), created)
+    assert world.store.get(Box, "ann") is None
+
+
+def test_a_record_that_comes_back_in_a_revision_that_it_had_is_counted() -> None:
+    """As an import brings it."""
+    world = post_room()
+    send(world, "a", "ann")
+    told(world)
+    (item,) = world.items_of(Letter)
+    world.store.delete(Letter, "a")
+    told(world)
+    world.inner.run(PutItem(item))
+    assert told(world) == {"ann": (1, 1), "bob": (0, 0), "": 1}
 
 
 def test_a_change_that_is_told_late_counts_the_record_as_it_is() -> None:

@@ -30,6 +30,7 @@ from ..store.events.record_feed import target_of
 from ..store.events.sum_steps import sums_of
 from ..store.lookups.lookup_records import LOOKUP_SPACE, owner_text
 from ..store.parts import StoreParts
+from ..table.concurrency import MAX_WORKERS
 from ..table.operations import MAX_BATCH_GET
 from ..table.values import Item
 from .findings import Finding
@@ -113,18 +114,20 @@ class _Held:
 
 
 class SumRecount:
-    """Recounts the read models of records of one table. `held` is how many records are held at once."""
+    """Recounts the read models of records of one table. `held` is how many records are held at once, `workers` how many
+    pages are read at once."""
 
-    def __init__(self, parts: StoreParts, asking: Asking, *, held: int = MAX_HELD) -> None:
+    def __init__(self, parts: StoreParts, asking: Asking, *, held: int = MAX_HELD, workers: int = MAX_WORKERS) -> None:
         self._parts = parts
         self._asking = asking
         self._held = held
+        self._workers = workers
         self.read_models = [each for each in parts.schema.read_model_list if each.records]
 
     def slice(self, position: int, low: int, tick: Tick = lambda: None) -> SumSlice:
         """Recount a read model from the number of an id on. `tick` is called after each round of pages."""
         read_model = self.read_models[position]
-        counting = _Counting(self._parts, self._asking, read_model, low, self._held, tick)
+        counting = _Counting(self._parts, self._asking, read_model, low, self._held, self._workers, tick)
         wrong, undecided = counting.outcome()
         return SumSlice(wrong, undecided, counting.high)
 
@@ -138,6 +141,7 @@ class _Counting:
     read_model: ReadModel
     low: int
     most: int
+    workers: int
     tick: Tick
     high: int = END
     held: dict[Target, _Held] = field(default_factory=dict)
@@ -227,7 +231,7 @@ class _Counting:
                     yield from parts
 
     def _pages(self, entity: EntityType[Any], lanes: Lanes) -> Iterator[Sequence[Item]]:
-        for results in Walk(self.asking, entity, lanes, lambda items: items, page=PAGE).rounds():
+        for results in Walk(self.asking, entity, lanes, lambda items: items, page=PAGE, workers=self.workers).rounds():
             yield from results
             self.tick()
 

@@ -4,14 +4,15 @@ A change that the table's stream tells of is a hint: what a record adds goes by 
 added before is remembered (see `counts`), and in one transaction the numbers get the difference and the memory the new
 state. So a change that is told twice, late, before an earlier one, or of a copy that a re-shard made, changes nothing
 more. What is remembered is read before the record: of two processes that count the same record the second must read
-both again, so none goes back to an older state.
+both again, so none goes back to an older state. For that, the last change of a record is remembered also where it adds
+nothing else, and that it is gone where it was never counted: one that read an earlier state, and stopped, can't write.
 
 A record that can't be read adds what it added before. A record counts for as long as it is stored and has not expired;
 one that expires is taken out when the table removes it.
 
 Costs: for each change of a record, and each read model that it feeds, a read of what is remembered, a read of the
 record, and where it adds something else than before a read and a transaction of the changed numbers and the memory, 20
-records at a time. A change that only moves a record costs the first read or two.
+records at a time, else a write of the memory. A change that only moves a record costs the first read or two.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ from .sum_steps import CountPlan, CountStep, sums_of
 
 MAX_TARGETS = 100
 """The most records to which one record adds."""
+GONE = object()
+"""The last state of a record that was removed."""
 AT_ONCE = 20
 """The records that are changed in one transaction: each is one action, or two while a re-shard moves them."""
 
@@ -90,8 +93,9 @@ class RecordFeed:
         if identity is None:
             return
         rev = None if change.new is None else change.new.get(REVISION)
+        last = GONE if change.new is None else rev
         for each in read_models:
-            self.count(each, entity, identity, rev=rev if isinstance(rev, str) else None)
+            self.count(each, entity, identity, rev=rev if isinstance(rev, str) else None, last=last)
 
     def count(
         self,
@@ -100,11 +104,13 @@ class RecordFeed:
         identity: Item,
         *,
         rev: str | None = None,
+        last: Any = None,
         rebuild: str = "",
     ) -> Outcome:
         """Bring what a record adds to its present state. `rev` is a revision that it had at some time: if that is
-        counted, nothing is read. `rebuild` also counts what has not changed, and of a record that fails what it added
-        before. Raises as `handle` does."""
+        counted, nothing is read. `last` is the revision that it got by a change, or GONE: if that is its present state,
+        it is remembered also where nothing else is added, since others may have read an earlier one. `rebuild` also
+        counts what has not changed, and of a record that fails what it added before. Raises as `handle` does."""
         key = memory_key(entity, read_model.name, identity)
         outcome: Outcome = "same"
         pauses = self.parts.waiting.pauses(CONTENDED)
@@ -124,13 +130,15 @@ class RecordFeed:
                     raise
                 failed, amounts = error, _as_before(before)
             steps = self._steps(before, amounts, rebuild)
-            if not steps:
+            own = None if seen.found is None else seen.found.item.get(REVISION)
+            is_last = last is not None and not failed and last == (GONE if seen.found is None else own)
+            if not steps and not (is_last and (own is None or memory is None or memory.get(OF) != own)):
                 return _ended(outcome, failed)
             counted, left = steps[:AT_ONCE], steps[AT_ONCE:]
-            own = None if left or failed or seen.found is None else seen.found.item.get(REVISION)
+            own = None if left or failed else own
             try:
                 self._send(entity, key, memory, before, counted, own if isinstance(own, str) else None)
-                outcome = "counted"
+                outcome = "counted" if steps else outcome
                 if not left:
                     return _ended(outcome, failed)
             except TakenMeanwhile:
@@ -183,7 +191,12 @@ class RecordFeed:
             )
             return [WriteAction(put, ActionRole.KEPT)]
 
-        parts.writer.transact_keeping(steps, remember)
+        if steps:
+            parts.writer.transact_keeping(steps, remember)
+            return
+        refusal = parts.sender.send([each.action for each in remember(())])
+        if refusal is not None and (refusal.reasons[0].item or {}).get(REVISION) != rev:
+            raise TakenMeanwhile("another process counted the record")
 
     def _remembered(self, entity: EntityType[Any]) -> int:
         return max(each.remember_seconds for each in fed_by(self.parts.schema, entity))
