@@ -60,7 +60,10 @@ FLOORS = {
     (("codes that were taken",), 10): NUMBERED,
     (("codes exchanged",), 2): NUMBERED,
     (("events told again", "events with a thing"), 20): SUMMED,
-    (("INSERT", "MODIFY", "REMOVE", "told again", "handled by two", "crash", "copy", "rebuilt"), 20): SUMMED,
+    (
+        ("INSERT", "MODIFY", "REMOVE", "told again", "handled by two", "crash", "copy", "rebuilt", "recounted"),
+        20,
+    ): SUMMED,
     (("removed by a mover", "numbers reset with something in them", "owners with less than all"), 20): SUMMED,
     (("resets of what was seen",), 8): SUMMED,
 }
