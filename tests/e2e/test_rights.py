@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from shardweave.cdk.deployed_api import DeployedApi
 from shardweave.cdk.emulator import ACCOUNT, REGION, Emulator
 from tests.e2e.conftest import Deployed, deployed, eventually
+from tests.e2e.operator_commands import Commands
 
 PERSON = {"firstName": "Ana", "lastName": "Gómez", "beneficiaryId": "b1"}
 
@@ -97,6 +99,27 @@ def test_the_functions_behind_the_api_have_the_rights_that_they_need(stack: Depl
     for part, event in calls.items():
         stack.invoke(part, event)
     assert eventually(lambda: any('"message":"changes"' in line for line in stack.log_of("ReshardingResharder")))
+
+
+READING = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:DescribeTable"]
+
+
+def test_a_command_without_a_right_says_so_and_leaves_the_table_as_it_is(
+    stack: Deployed, api: DeployedApi, tmp_path: Path
+) -> None:
+    table, iam = stack.outputs["TableName"], stack.client("iam")
+    statement = {"Effect": "Allow", "Action": READING, "Resource": "*"}
+    policy = {"Version": "2012-10-17", "Statement": [statement]}
+    before = stack.client("dynamodb").scan(TableName=table)["Items"]
+    for user, rights, commands in (("nobody", None, ("doctor", "rewrite")), ("reader", policy, ("doctor",))):
+        key, secret = credentials_of(iam, user, rights)
+        operator = Commands("user_service", stack.emulator.variables, tmp_path)
+        for command in commands:
+            done = operator.run(command, "--table", table, AWS_ACCESS_KEY_ID=key, AWS_SECRET_ACCESS_KEY=secret)
+            assert done.code == 1, done
+            assert "DynamoDB refused the credentials (AccessDenied" in done.said, done
+            assert len(done.said.strip().splitlines()) == 1, done
+    assert stack.client("dynamodb").scan(TableName=table)["Items"] == before
 
 
 def test_without_the_right_to_query_the_api_can_not_list(stack: Deployed, api: DeployedApi) -> None:
