@@ -448,14 +448,15 @@ class Passes:
             (after,) = self._parts.reader.find_now(wanted)
             if _revision(before) == _revision(after):
                 break
-        if old is not None and self._is_expired(old, self._parts.moment_of(self._entity).seconds):
-            old = None
         if old is None or after.found is None:
             return PassCounts(differing=int((old is None) != (after.found is None)))
         return PassCounts(differing=int(not self._form.is_same(old, after.found.item)))
 
     def _old_items(self, keys: Sequence[Item]) -> dict[tuple[Any, Any], Item]:
-        return {self._name(item): item for item in self._old_reader.items(keys) if item is not None}
+        """The old items at some keys, by these, that are there and have not expired."""
+        seconds = self._parts.moment_of(self._entity).seconds
+        there = [item for item in self._old_reader.items(keys) if item is not None]
+        return {self._name(item): item for item in there if not self._is_expired(item, seconds)}
 
     def _name(self, item: Item) -> tuple[Any, Any]:
         hash_name, range_name = self._form.key_names
