@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from shardweave import AsyncDatabase
 from shardweave.database.database import Database
 from shardweave.errors import (
+    DeleteIncomplete,
     ImmutableProperty,
     NotFound,
     ParentMissing,
@@ -24,7 +25,7 @@ from shardweave.errors import (
     ValueRefused,
 )
 from shardweave.maintenance.doctor import Doctor
-from shardweave.schema.declarations import Index, Lookup, belongs_to, has_many
+from shardweave.schema.declarations import Index, Lookup, OrderedLookup, Sequence, Unique, belongs_to, has_many
 from shardweave.schema.entity import Entity, HashKey
 from shardweave.schema.property_options import private_property, unique_property
 from shardweave.schema.read_models import ReadModel
@@ -290,6 +291,64 @@ def test_relations_lead_to_records_by_members() -> None:
     assert database.related(store, "sales").items == (sale,)
     with pytest.raises(ParentMissing):
         database.create(Sale(sale_id="x", country="se", number=1, city="moss"))
+
+
+def test_the_deletion_of_a_parent_that_a_member_identifies_tells_its_key() -> None:
+    class Branch(Entity, token="branch", partition="address.country", sort="number"):
+        """A shop with its goods."""
+
+        number: int
+        address: Address
+
+    class Good(Entity, token="good"):
+        """What a shop has; it goes with its shop."""
+
+        good_id: str = unique_property()
+        country: str
+        number: int
+
+        branch = belongs_to(Branch, by=("country", "number"), enforced=True, on_delete="cascade")
+        kept = Lookup("number", within="country", name="kept")
+
+    database = Database(Schema([Branch, Good]))
+    database.create(Branch(number=1, address=Address(country="no")))
+    goods = [Create(Good(good_id=f"g{number}", country="no", number=1)) for number in range(60)]
+    for begin in (0, 20, 40):
+        database.transact(goods[begin : begin + 20])
+    key = {"address.country": "no", "number": 1}
+    with pytest.raises(DeleteIncomplete):
+        database.store.delete(Branch, key, seconds=0)
+    (deletion,) = database.deletions()
+    assert (deletion.key, deletion.left) == (key, 60)
+    assert database.delete(Branch, key)
+    assert database.deletions() == []
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        Lookup("address.country", name="place"),
+        Lookup("number", within="address.country"),
+        Unique("title", within="address.country"),
+        OrderedLookup("number", within="address.country"),
+        OrderedLookup("number", then="address.country"),
+        Sequence("number", within="address.country"),
+        Sequence("address.number"),
+    ],
+)
+def test_lookups_and_sequences_name_properties_of_the_entity(beside: Lookup | Sequence) -> None:
+    class Odd(Entity, token="odd", partition="address.country", sort="odd_id"):
+        """What lies beside it can't be of a member."""
+
+        odd_id: str = unique_property()
+        number: int = 0
+        title: str
+        address: Address
+
+        found = beside
+
+    with pytest.raises(SchemaError, match="there is no property 'address"):
+        Schema([Odd])
 
 
 # -- declarations -----------------------------------------------------------------------------------------------------

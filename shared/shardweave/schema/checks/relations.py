@@ -16,7 +16,7 @@ from ..declarations import ON_DELETE, BelongsTo, HasMany, Lookup, OrderedLookup,
 from ..declarations import Sequence as SequenceDeclaration
 from ..entity import Entity, identity_of
 from ..entity_options import kind_fault
-from ..nested_elements import property_at
+from ..nested_elements import is_nested, property_at
 from ..parts import SchemaParts
 from ..property import Property, properties_of
 from ..property_options import Role
@@ -46,7 +46,7 @@ def _lookup_faults(parts: SchemaParts, model: type[Entity], properties: Properti
         if not isinstance(each, (Unique, Lookup)):
             continue
         where = f"entity {model.__name__}.{place}"
-        yield from element_faults(where, _found_by_value(each, properties), properties)
+        yield from _own_element_faults(where, _found_by_value(each, properties), properties)
         if isinstance(each, OrderedLookup) and not parts.key_format.ordered:
             message = f"the key format {parts.key_format.name!r} has no order on what others follow"
             yield Fault(where, message, "use the key format 'ordered', or a Lookup")
@@ -69,6 +69,13 @@ def _lookup_faults(parts: SchemaParts, model: type[Entity], properties: Properti
             yield Fault(f"entity {model.__name__}", f"{name!r} names {taken}", "give each lookup a name=... of its own")
 
 
+def _own_element_faults(where: str, names: Sequence[str], properties: Properties) -> Iterator[Fault]:
+    """Faults of elements of lookups and sequences, which are properties of the entity itself."""
+    for name in filter(is_nested, names):
+        yield unknown_property(where, name, properties)
+    yield from element_faults(where, [name for name in names if not is_nested(name)], properties)
+
+
 def _found_by_value(each: Unique | Lookup, properties: Properties) -> tuple[str, ...]:
     """The properties of a lookup that must be elements of a key themselves: not a list or set whose members are."""
     found = properties.get(each.property)
@@ -83,7 +90,7 @@ def _sequence_faults(model: type[Entity], properties: Properties) -> Iterator[Fa
         if not isinstance(each, SequenceDeclaration):
             continue
         where = f"entity {model.__name__}.{place}"
-        yield from element_faults(where, (*each.within, each.property), properties)
+        yield from _own_element_faults(where, (*each.within, each.property), properties)
         found = properties.get(each.property)
         if found is not None and (not isinstance(found.codec, IntegerCodec) or found.role is not None):
             yield Fault(where, f"{each.property!r} can't be numbered", "use an int without another role")

@@ -151,7 +151,8 @@ class StoredDeletions:
         for work, counter in zip(works, counters, strict=True):
             if counter is not None and DELETING in counter:
                 left = sum(counter.get(link.attribute, 0) for link in work.entity.children)
-                named = {name: work.entity.properties[name].python(value) for name, value in work.identity.items()}
+                identifying = work.entity.identifying
+                named = {name: identifying[name].python(value) for name, value in work.identity.items()}
                 found.append(Deletion(work.entity.token, named, work.since, max(work.total, left), left))
         return found
 
