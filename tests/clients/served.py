@@ -20,6 +20,7 @@ from tests.integration.local_server import LocalServer
 PROGRAMS = Path(__file__).parent
 CUSTOMERS = "tests/clients/customers.py"
 DEPOT = "tests/clients/depot.py"
+OUTLETS = "tests/clients/outlets.py"
 SERVICES = (
     "issue_tracker",
     "order_tracking",
@@ -27,6 +28,7 @@ SERVICES = (
     "examples/support_desk/support_desk.py",
     CUSTOMERS,
     DEPOT,
+    OUTLETS,
 )
 TENANT = str(BRIDGE.tenant_id)
 DAY_OF_WORK = {
@@ -43,6 +45,15 @@ DAY_OF_WORK = {
     "faults": ["title"],
 }
 """What both programs say."""
+OPENING = {
+    "street": "Quay",
+    "region": [1, 2],
+    "country": [["03", 1], ["03", 2], ["46", 1]],
+    "closed": [False, "Pier"],
+    "moved": ["immutable_property", 400],
+    "gone": None,
+}
+"""What both programs about outlets say."""
 _MARK = re.compile("(//|#) wrong: ")
 
 
@@ -64,6 +75,16 @@ def tracker(folder: Path) -> Iterator[list[str]]:
     try:
         token = made_token(f"$(./run shardweave token --claim tenant={TENANT} --data {data})", data)
         yield [server.address, token, str(BRIDGE.project_id)]
+    finally:
+        assert server.stop() == 0
+
+
+@contextmanager
+def outlets(folder: Path) -> Iterator[list[str]]:
+    """The arguments of a program that works with outlets: the address."""
+    server = LocalServer.start(folder / "data", "--service", OUTLETS, "--empty")
+    try:
+        yield [server.address]
     finally:
         assert server.stop() == 0
 

@@ -16,10 +16,13 @@ from tests.clients.served import (
     CUSTOMERS,
     DAY_OF_WORK,
     DEPOT,
+    OPENING,
+    OUTLETS,
     PROGRAMS,
     SERVICES,
     checked,
     client_text,
+    outlets,
     said_by,
     tracker,
     wrong_lines,
@@ -86,6 +89,13 @@ def test_a_day_of_work_compiles_and_is_done(tmp_path: Path, compiler: list[str])
     assert checked(compiler, folder) == ""
     with tracker(tmp_path) as arguments:
         assert said_by([compiler[0], "out/day.js", *arguments], folder) == DAY_OF_WORK
+
+
+def test_keys_that_are_members_of_models_compile_and_lead_to_records(tmp_path: Path, compiler: list[str]) -> None:
+    folder = project(tmp_path, OUTLETS, "opening.ts")
+    assert checked(compiler, folder) == ""
+    with outlets(tmp_path) as arguments:
+        assert said_by([compiler[0], "out/opening.js", *arguments], folder) == OPENING
 
 
 def test_wrong_uses_of_collections_and_filters_do_not_compile(tmp_path: Path, compiler: list[str]) -> None:

@@ -21,10 +21,13 @@ from tests.clients.served import (
     DAY_OF_WORK,
     DEPOT,
     MYPY,
+    OPENING,
+    OUTLETS,
     PROGRAMS,
     SERVICES,
     checked,
     client_text,
+    outlets,
     said_by,
     tracker,
     wrong_lines,
@@ -52,6 +55,14 @@ def test_a_day_of_work_is_checked_and_done(folder: Path) -> None:
     assert checked([*MYPY, "day.py"], folder) == ""
     with tracker(folder) as arguments:
         assert said_by([sys.executable, "day.py", *arguments], folder) == DAY_OF_WORK
+
+
+def test_keys_that_are_members_of_models_are_checked_and_lead_to_records(tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(client_text(OUTLETS, "python"), encoding="utf-8")
+    shutil.copy(PROGRAMS / "opening.py", tmp_path)
+    assert checked([*MYPY, "opening.py"], tmp_path) == ""
+    with outlets(tmp_path) as arguments:
+        assert said_by([sys.executable, "opening.py", *arguments], tmp_path) == OPENING
 
 
 def test_each_wrong_use_is_an_error(folder: Path) -> None:

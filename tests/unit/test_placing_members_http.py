@@ -130,8 +130,8 @@ def test_clients_have_arguments_for_the_parts_of_a_key(tmp_path: Path) -> None:
     assert "def get(self, address_country: str, number: int, address_zone: int)" in for_python
     assert 'record_path("/v1/shops", address_country, number, address_zone)' in for_python
     for_typescript = written(described(named_service(str(service)), "ordered"), "typescript")
-    assert "readonly address_country: string;" in for_typescript
-    assert "readonly address_zone: number;" in for_typescript
+    assert 'readonly "address.country": string;' in for_typescript
+    assert 'readonly "address.zone": number;' in for_typescript
 
 
 class Office(Entity, token="office", partition=("tenant_id", "address.country"), sort="number"):

@@ -180,13 +180,14 @@ def _entity(
     typed = {**properties, **_key_members(document, entity, properties)}
     parameters = {each["name"]: each["schema"] for each in collection["get"]["parameters"]}
     lists = tuple(_lists(visible, {**parameters, **_enumerated(properties, parameters)}))
+    paths = {parameter_name(each.name): each.name for each in entity.placing_members}
     return EntityDescription(
         name=type_name(name),
         collection=entity.collection,
         path=path,
         doc=entity.model.__doc__ or "",
         keys=tuple(
-            Member(each["name"], _without_null(typed.get(each["name"], each["schema"])))
+            Member(paths.get(each["name"], each["name"]), _without_null(typed.get(each["name"], each["schema"])))
             for each in record["get"].get("parameters", ())
             if each["in"] == "path"
         ),
