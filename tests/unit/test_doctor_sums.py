@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shardweave.errors import RecordUnreadable
 from shardweave.maintenance.count_judge import LATE
 from shardweave.maintenance.doctor import Doctor, DoctorReport
 from shardweave.maintenance.fault_kinds import KINDS, Severity
@@ -264,6 +265,31 @@ def test_while_something_remembered_is_damaged_no_sum_is_known_and_none_is_repai
     assert report.findings.counts == {"bookkeeping_damaged": 1}
     assert summed(world.store, MEMBERS) == RIGHT
     assert {key[1] for key in report.undecided} == {"memberId#ann", "hall"}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ["box", {"memberId": "ann"}, {"unread": ["many", 1, ""]}, ""],
+        ["box", {"memberId": "ann"}, {"unread": [1, None, ""]}, ""],
+        ["box", {"memberId": "ann"}, {"unread": [True, 1, ""]}, ""],
+        ["box", {"memberId": "ann"}, ["unread"], ""],
+        ["box", {"memberId": "ann"}, "unread", ""],
+        ["box", {"memberId": 5}, {"unread": [1, 1, ""]}, ""],
+        ["box", {}, {"unread": [1, 1, ""]}, ""],
+        ["box", [], {"unread": [1, 1, ""]}, ""],
+        ["box"],
+    ],
+)
+def test_a_part_that_is_none_is_damaged_and_nothing_is_counted_by_it(part: Any) -> None:
+    world = filled()
+    put(world, memory(world, "b"), _parts=[part])
+    report = examined(world, repair=True)
+    assert report.findings.counts == {"bookkeeping_damaged": 1}
+    world.store.delete(Letter, "b")
+    with pytest.raises(RecordUnreadable, match="what is remembered of it"):
+        feed(world.store, changes_of(world.inner))
+    assert summed(world.store, MEMBERS) == RIGHT
 
 
 def test_what_is_remembered_under_a_key_that_is_not_its_records_is_damaged() -> None:

@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 
 from shardweave.errors import InputError, LimitExceeded, RecordUnreadable
+from shardweave.keys.sharding import ShardBump
+from shardweave.maintenance.doctor import Doctor
+from shardweave.maintenance.rebuilding import Rebuild
+from shardweave.schema.entity import Entity
+from shardweave.schema.property_options import unique_property, updated_property
 from shardweave.schema.read_models import Action, Delete, Event, ReadModel, Set, Update
 from shardweave.schema.schema import Schema
 from shardweave.store import Store
 from shardweave.table.fault_injection import WRITES, Meanwhile, Script, SimulatedTable
 from shardweave.table.operations import DeleteItem, PutItem
+from shardweave.values.codecs import Timestamp
 from tests.unit.store_world import DAY, World
 from tests.unit.summed_world import Box, Hall, Letter, changes_of, feed, post_room, summed
 
@@ -221,6 +227,41 @@ def test_damaged_memory_is_an_error_that_names_the_item() -> None:
     with pytest.raises(RecordUnreadable) as refused:
         feed(world.store, changes_of(world.inner)[-1:])
     assert refused.value.record.code == "sums_damaged"
+
+
+class BoxAfter(Entity, token="box", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
+    """The box of a later declaration, in which letters have no weight."""
+
+    member_id: str = unique_property()
+    updated: Timestamp = updated_property()
+    unread: int = 0
+
+
+def only_unread_after(letter: Letter) -> Sequence[Action]:
+    """What a letter adds to each member by that declaration."""
+    return [Update(BoxAfter, each, add={"unread": 1}) for each in letter.member_ids]
+
+
+def test_a_number_that_is_not_declared_any_more_is_left_and_the_others_follow() -> None:
+    world = post_room()
+    for name in ("a", "b", "c"):
+        send(world, name, "ann")
+    told(world)
+    after = ReadModel("unread", records=(Letter,), writes=(BoxAfter, Hall), project=only_unread_after)
+    world.schema = Schema([Letter, BoxAfter, Hall], read_models=[after])
+    store = world.new_store(world.inner)
+    store.delete(Letter, "a")
+    store.update(Letter, "b", {"member_ids": ["bob"]})
+    feed(store, changes_of(world.inner))
+
+    def unread(name: str) -> int:
+        return store.get(BoxAfter, name).unread
+
+    assert (unread("ann"), unread("bob")) == (1, 1)
+    report = Rebuild(store.parts, after).run()
+    assert (report.refused, report.corrected) == (0, 0)
+    assert (unread("ann"), unread("bob")) == (1, 1)
+    assert Doctor(store.parts, world.clock).run().findings.counts == {}
 
 
 def test_a_read_model_of_records_takes_no_events() -> None:

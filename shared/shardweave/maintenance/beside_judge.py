@@ -130,7 +130,7 @@ class Judge:
     def _memory(self, entity: EntityType[Any], read_model: ReadModel, item: Item, look: Look) -> Iterator[Finding]:
         about, key = f"{entity.token}.{KIND}{read_model.name}", stored_key(entity, item)
         try:
-            yield from list(remembered_record(entity, read_model, item, key, look.spaces(entity), look))
+            yield from list(remembered_record(self._schema, entity, read_model, item, key, look))
         except (*UNUSABLE, ValueError):
             yield Finding("bookkeeping_damaged", key, about)
             return

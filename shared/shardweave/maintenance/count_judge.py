@@ -15,7 +15,7 @@ from ..errors import InputError, RecordUnreadable
 from ..schema.entity_type import EntityType
 from ..schema.read_models import ReadModel
 from ..schema.schema import Schema
-from ..store.events.counts import memory_key, parts_in
+from ..store.events.counts import memory_key
 from ..store.events.record_feed import amounts_of, fed_by, remembered_parts, uncounted_parts
 from ..store.locations import location_of, locations
 from ..store.lookups.lookup_records import identity_lookup_key, owner_identity, placed
@@ -51,16 +51,16 @@ def uncounted_record(
 
 
 def remembered_record(
-    entity: EntityType[Any], read_model: ReadModel, item: Item, key: tuple[str, str], spaces: Spaces, look: Look
+    schema: Schema, entity: EntityType[Any], read_model: ReadModel, item: Item, key: tuple[str, str], look: Look
 ) -> Iterator[Finding]:
-    """Whether the record is stored of which something is remembered to be counted. Raises NotRead, and what a damaged
-    key raises."""
-    if not parts_in(item):
+    """Whether the record is stored of which something is remembered to be counted. Raises NotRead, RecordUnreadable,
+    and what a damaged key raises."""
+    if not remembered_parts(schema, entity, item):
         return
     identity = owner_identity(entity, str(item[look.range_name])) if entity.identity else {}
     if key_of(entity, memory_key(entity, read_model.name, identity)) != key_of(entity, item):
         yield Finding("bookkeeping_damaged", key, f"{entity.token}.{read_model.name}")
-    elif not _is_stored(entity, identity, spaces, look):
+    elif not _is_stored(entity, identity, look.spaces(entity), look):
         yield Finding(COUNT_DANGLING, key, f"{entity.token}.{read_model.name}")
 
 

@@ -25,8 +25,8 @@ them that have its name too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -66,11 +66,18 @@ class Part:
         numbers = {name: [each.whole, each.live, each.since] for name, each in self.numbers.items()}
         return [self.token, dict(self.identity), numbers, self.rebuild]
 
+    def among(self, names: Collection[str]) -> Part:
+        """What it added to some numbers."""
+        return replace(self, numbers={name: each for name, each in self.numbers.items() if name in names})
+
     @classmethod
     def decode(cls, stored: Any) -> Part:
         """The inverse of `encode`. Raises ValueError, TypeError, KeyError."""
         token, identity, numbers, rebuild = stored
-        found = {name: Counted(whole, live, str(since)) for name, (whole, live, since) in numbers.items()}
+        if not isinstance(identity, Mapping) or not isinstance(numbers, Mapping):
+            raise TypeError(PARTS)
+        counted = {name: (_number(whole), _number(live), str(since)) for name, (whole, live, since) in numbers.items()}
+        found = {name: Counted(*each) for name, each in counted.items()}
         return cls(str(token), dict(identity), found, str(rebuild))
 
 
@@ -134,6 +141,12 @@ def counted(part: Part, amounts: Mapping[str, Number], mark: SumsMark | None, re
             again[name] = _sum(again.get(name, 0), live, -carried if part.rebuild == mark.rebuild else 0)
     after = Part(part.token, part.identity, numbers, mark.rebuild)
     return Counting(after, differences, SumsMark(mark.since, mark.rebuild, again))
+
+
+def _number(stored: Any) -> Number:
+    if not isinstance(stored, int | Decimal) or isinstance(stored, bool):
+        raise TypeError(PARTS)
+    return stored
 
 
 def _sum(*numbers: Number) -> Number:

@@ -321,19 +321,21 @@ def _identity(entity: EntityType[Any], item: Item) -> Item | None:
 
 
 def remembered_parts(schema: Schema, entity: EntityType[Any], memory: Item | None) -> dict[Target, Part]:
-    """What is remembered, by target. Raises RecordUnreadable."""
+    """What is remembered, by target, without numbers that are not declared any more. Raises RecordUnreadable."""
+    found = {}
     try:
-        parts = parts_in(memory)
-        known = [(schema.entities.get(each.token), each) for each in parts]
-        return {
-            (each.token, repr(each.identity)) if target is None else target_of(target, each.identity): each
-            for target, each in known
-        }
-    except (KeyError, TypeError, ValueError):
+        for each in parts_in(memory):
+            target = schema.entities.get(each.token)
+            if target is None:
+                found[each.token, repr(each.identity)] = each
+            elif (part := each.among(sums_of(target))).numbers:
+                found[target_of(target, each.identity)] = part
+    except (ShardweaveError, KeyError, TypeError, ValueError):
         assert memory is not None
         design = entity.keys.design
         stored = tuple(memory.get(name) for name in (design.hash_name, design.range_name))
         raise RecordUnreadable(Unreadable(entity.token, {}, "sums_damaged", stored_key=stored)) from None
+    return found
 
 
 def _as_seen(entity: EntityType[Any], memory: Item | None, ttl: str, seconds: int) -> Condition:
