@@ -276,6 +276,41 @@ def test_any_turns_of_both_leave_everything_right(seed: int, turns: list[tuple[b
     assert not held or max(held.values()) == 1
 
 
+def line_class(name: str) -> type[Entity]:
+    """A declaration of what goes with its shop."""
+
+    class Line(Entity, token=name):
+        """What goes with its shop."""
+
+        line_id: str = unique_property()
+        shop_id: str
+
+        shops = Lookup("shop_id")
+        shop = belongs_to(Shop, by="shop_id", enforced=True, on_delete="cascade")
+
+    return Line
+
+
+@pytest.mark.parametrize("state", ["follow", "dual"])
+@pytest.mark.parametrize("many", [3, 30])
+def test_a_parent_is_deleted_with_old_children_while_their_records_are_brought_in(state: str, many: int) -> None:
+    old, new = line_class("line"), line_class("line2")
+    world = RekeyWorld(Schema([Shop, old, new]), {"line2": "line"}, token="line2")
+    for shop in ("a", "b"):
+        world.store.create({"shopId": shop}, Shop)
+        for number in range(many):
+            world.store.create({"lineId": f"{shop}{number}", "shopId": shop}, old)
+    world.rekey().start()
+    world.run()
+    if state == "dual":
+        world.rekey().switch()
+    assert world.store.delete(Shop, "a")
+    assert list(world.store.deletions()) == []
+    world.run()
+    left = [item["lineId"] for item in world.items() if item["hashKey"].startswith(("line!", "line2!"))]
+    assert Counter(left) == {f"b{number}": 2 for number in range(many)}
+
+
 class Parent(Entity, token="parent"):
     """Of whom others are children."""
 
