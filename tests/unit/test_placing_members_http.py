@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from shardweave import Entity, GraphQL, Schema, claim_property, testing
 from shardweave.cli.client import described, written
@@ -173,3 +177,57 @@ def test_a_shard_key_stands_for_the_members_that_identify_a_record() -> None:
     assert (again["number"], again["address"]["country"]) == (1, "no")
     other = {"key": made["key"], "number": 1, "address": {"country": "se"}}
     problem_of(client.post("/v1/desks", other), 400, "value_refused")
+
+
+class Part(TypedDict):
+    """Where something lies in its box."""
+
+    shelf_no: int
+
+
+@dataclasses.dataclass
+class Case:
+    """A box in a box."""
+
+    post_box: int = 1
+
+
+@dataclasses.dataclass
+class Crate:
+    """What has a name of two words."""
+
+    zip_code: int = 5
+    in_case: Case = dataclasses.field(default_factory=Case)
+
+
+class Found(TypedDict):
+    """What may have a case."""
+
+    in_case: NotRequired[Case]
+
+
+class Load(Entity, token="load", partition="crate.zip_code", sort="part.shelf_no"):
+    """Placed by members of a dataclass and of a TypedDict."""
+
+    crate: Crate
+    part: Part
+    crates: list[Crate]
+    found: Found
+    title: str = ""
+
+
+def test_members_of_dataclasses_and_typed_dicts_are_shown_by_the_names_by_which_they_are_given() -> None:
+    world = Client(api_of(Schema([Load]), graphql=GraphQL()))
+    document: dict[str, Any] = {"crate": {"zip_code": 7}, "part": {"shelf_no": 2}, "crates": [{"zip_code": 1}]}
+    document["found"] = {"in_case": {"post_box": 4}}
+    made = world.post("/v1/loads", document)
+    assert made.headers["location"] == "/v1/loads/7/2"
+    whole = {"zip_code": 7, "in_case": {"post_box": 1}}
+    shown = {**document, "crate": whole, "crates": [{**whole, "zip_code": 1}], "title": ""}
+    assert json_of(made) == shown
+    assert json_of(world.put("/v1/loads/7/2", shown)) == shown
+    patched = world.patch("/v1/loads/7/2", {"crate": {"in_case": {"post_box": 3}}, "part": {"shelf_no": 2}})
+    assert json_of(patched)["crate"] == {"zip_code": 7, "in_case": {"post_box": 3}}
+    problem_of(world.patch("/v1/loads/7/2", {"crate": {"zip_code": 8}}), 400, "immutable_property")
+    found = json_of(world.get("/v1/loads?crate.zip_code=7&properties=crate,part"))["items"]
+    assert found == [{"crate": {"zip_code": 7, "in_case": {"post_box": 3}}, "part": {"shelf_no": 2}}]

@@ -17,13 +17,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PrivateAttr, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema
 
 from ..errors import Fault, FieldFault, InvalidShardArguments, SchemaError, ValidationFailed
 from ..keys.shard_key.key import AnyKey, key_of
 from ..keys.sharding import ShardBump
 from ..values.json_validation import field_faults
+from ..values.nested_types import keep_member_names
 from .access_rules import Allow
 from .entity_options import Descending, EntityOptions, name_of, names_of, options_of
 from .nested_elements import reader_of
@@ -139,6 +141,12 @@ class Entity(BaseModel, metaclass=_EntityMetaclass):
         without the validators of the class. Raises ValidationFailed for an unknown name, a duplicate name, and a value
         of another type."""
         return super().model_copy(update=_checked_update(type(self), update) if update else None, deep=deep)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        for each in cls.__pydantic_fields__.values():
+            keep_member_names(each.annotation)
+        return handler(source)
 
     if TYPE_CHECKING:
 

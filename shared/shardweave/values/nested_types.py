@@ -61,6 +61,19 @@ def converter(kind: type) -> Callable[[BaseModel], Any] | None:
     }
 
 
+def keep_member_names(annotation: Any, within: tuple[Any, ...] = ()) -> None:
+    """Let the dataclasses and TypedDicts in a type be shown by the names of their members. Without a configuration of
+    their own, pydantic would take that of the entity, whose names are camelCase."""
+    if any(annotation is each for each in within):
+        return
+    meant = getattr(annotation, "__supertype__", getattr(annotation, "__value__", None))
+    for each in (*typing.get_args(annotation), meant):
+        keep_member_names(each, (*within, annotation))
+    is_own = is_dataclass(annotation) or typing_extensions.is_typeddict(annotation)
+    if is_own and not hasattr(annotation, "__pydantic_config__"):
+        annotation.__pydantic_config__ = ConfigDict()
+
+
 def dataclass_faults(kind: type) -> list[tuple[str, str]]:
     """What makes a dataclass no plain record of its fields, with what to do."""
     name, found = kind.__name__, []
