@@ -16,6 +16,7 @@ from typing import Any
 from ..database.data_folder import DataFolder
 from ..database.project import data_folder
 from ..keys.key_format import key_format
+from ..keys.shard_key import ExternalKeys
 from ..query.cursor import CursorKeys
 from ..reshard.phases import Waits
 from ..reshard.timings import LOCAL, SHORTEST_LEASE_MS
@@ -78,7 +79,16 @@ def open_planner(options: argparse.Namespace, streams: Streams) -> Service:
     folder = DataFolder(options.data or data_folder())
     service, chosen = service_of(options), key_format_of(options)
     keys = folder.kept_cursor_keys() or CursorKeys("now", {"now": secrets.token_bytes(32)})
-    settings = Settings(keys, service, chosen, options.table or "", options.endpoint_url, options.region, waits=LOCAL)
+    settings = Settings(
+        keys,
+        service,
+        chosen,
+        options.table or "",
+        options.endpoint_url,
+        options.region,
+        waits=LOCAL,
+        external_keys=lambda: folder.kept_external_keys() or ExternalKeys("now", {"now": secrets.token_bytes(32)}),
+    )
     if options.table is not None:
         return build(replace(settings, waits=WAITS_OF_ANY_STAGE))
     schema = service_schema(service, key_format(chosen))

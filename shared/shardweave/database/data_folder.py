@@ -60,6 +60,7 @@ SERVING_BUSY_SECONDS = 3.0
 """How long a server's write waits for another process; the client waits too, and may repeat its request."""
 
 _CURSOR_KEYS = "cursor-keys.json"
+_EXTERNAL_KEYS = "external-keys.json"
 _LOCK = "server.lock"
 
 
@@ -228,7 +229,11 @@ class DataFolder:
     def external_keys(self) -> ExternalKeys:
         """The folder's secrets for external keys, created if needed. Raises ConfigurationError."""
         fix = "put a copy back; if it is removed, new ones are made, and the keys of records given so far end"
-        return self._keys("external-keys.json", ExternalKeys, fix)
+        return self._keys(_EXTERNAL_KEYS, ExternalKeys, fix)
+
+    def kept_external_keys(self) -> ExternalKeys | None:
+        """The folder's secrets for external keys if it has some; nothing is created. Raises ConfigurationError."""
+        return self.external_keys() if (self.path / _EXTERNAL_KEYS).is_file() else None
 
     def _keys(self, name: str, kind: Callable[[str, Mapping[str, bytes]], K], fix: str) -> K:
         """Keys in a file of this name, made when it is not there. `fix` says what to do with one that is damaged."""
