@@ -213,6 +213,8 @@ def test_a_served_service_evolves_under_load(tmp_path: Path, row: str) -> None:
     assert made.listed("purchases") == ids
     assert made.server.get("/v1/orders/o1").status == 404
     assert made.server.stop() == 0
+    doctor = shardweave("doctor", "--service", str(made.module), "--data", str(made.data))
+    assert doctor.code == 0, doctor.output
 
 
 def test_the_old_declaration_stays_while_it_has_records(tmp_path: Path) -> None:

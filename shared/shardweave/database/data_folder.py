@@ -120,7 +120,7 @@ class DataFolder:
     def is_as_written(self, schema: Schema, service: str, key_format: str) -> bool:
         """Whether the service has a table here that opening leaves as it is. Raises ConfigurationError."""
         kept_at = self._manifest_path(service, key_format)
-        return self.has_table(service, key_format) and self._kept_manifest(kept_at) == manifest_of(schema)
+        return self.has_table(service, key_format) and self._kept_manifest(kept_at) == _manifest(schema)
 
     def open_table(
         self,
@@ -146,7 +146,7 @@ class DataFolder:
                 where="--data",
                 fix=f"check the name; `{command_name('serve')} --data DIR` and `shardweave load --data DIR` make one",
             )
-        kept_at, wanted = self._manifest_path(service, key_format), manifest_of(schema)
+        kept_at, wanted = self._manifest_path(service, key_format), _manifest(schema)
         kept = self._kept_manifest(kept_at)
         self._refuse_lost_table(path, self.position_file(service, key_format), kept_at)
         filled = kept is not None and kept != wanted and holds_items(path)
@@ -157,7 +157,7 @@ class DataFolder:
             self._refuse_while_served(path, schema, differs=kept is not None and kept != wanted)
         table = EmbeddedTable(schema.layout, path, busy_seconds=SERVING_BUSY_SECONDS if serving else BUSY_SECONDS)
         if kept is not None and filled:
-            for token in added_keys(kept, wanted):
+            for token in [each for each in added_keys(kept, wanted) if each in schema.entities]:
                 say(f"{token}: its records get the generated properties that were added ...")
                 say(f"{token}: {rekey(table, schema.entities[token]):,} records rewritten")
         if kept != wanted:
@@ -316,6 +316,10 @@ def _decode_state(text: str) -> SampleState | None:
         return SampleState(date.fromisoformat(found["day"]).isoformat(), {True: True, False: False}[found["complete"]])
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def _manifest(schema: Schema) -> Manifest:
+    return manifest_of(schema, with_formats=True)
 
 
 def _holds_records(path: Path, kept: Manifest, token: str) -> bool:

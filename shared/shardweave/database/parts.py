@@ -54,7 +54,7 @@ def opened_parts(
         if table_name is not None:
             table = dynamodb_table(schema.layout, table_name, throttle, dynamodb)
         elif path is not None:
-            table, kept_keys = table_in_folder(schema, path, name or "database", clock)
+            table, kept_keys = table_in_folder(schema, path, name or "database", clock, rekey)
         else:
             table = table_in_memory(schema.layout, clock)
         try:
@@ -169,7 +169,11 @@ def dynamodb_table(layout: TableLayout, name: str, throttle: int, options: Mappi
 
 
 def table_in_folder(
-    schema: Schema, path: str | os.PathLike[str], name: str, clock: Callable[[], int]
+    schema: Schema,
+    path: str | os.PathLike[str],
+    name: str,
+    clock: Callable[[], int],
+    rekey: Mapping[str, Any] | None = None,
 ) -> tuple[Table, CursorKeys]:
     """The table of a name in a folder, made where there is none, and the folder's keys for tokens. Raises
     ConfigurationError, also for a schema that would not find the records again."""
@@ -177,6 +181,10 @@ def table_in_folder(
 
     from .data_folder import DataFolder
 
+    if rekey is not None:
+        from ..schema.old_mapping import beside_earlier
+
+        schema = beside_earlier(schema, rekey)
     folder = DataFolder(Path(path))
     table = folder.open_table(schema, name, schema.key_format.name, create=True, clock=clock)
     try:

@@ -38,6 +38,8 @@ from ..schema.old_forms import OldForm
 from ..store.parts import StoreParts
 from ..table import Table
 from ..table.concurrency import MAX_WORKERS
+from ..table.operations import DeleteItem
+from .old_bookkeeping import old_bookkeeping
 from .progress import Progress
 from .rekey_passes import COUNTED, NotBrought, PassCounts, Passes
 from .run_fence import FencedSender, fenced, run_ended
@@ -256,6 +258,8 @@ class Rekey:
         report = replace(report, done=True)
         self._save(seen, report)
         if state in (PURGE, UNDO) and not (report.refused or report.changed):
+            if state == PURGE and self._form.old is not None:
+                self._forget(self._form.old)
             self._pass_on("")
             report = replace(report, state="")
         return report
@@ -295,6 +299,11 @@ class Rekey:
         return report, True
 
     # -- parts
+
+    def _forget(self, old: EntityType[Any]) -> None:
+        """Delete what the library keeps beside old items."""
+        for key in old_bookkeeping(self._parts.table, old):
+            self._parts.sender.send([DeleteItem(key)])
 
     def _check_possible(self) -> None:
         entity = self._entity

@@ -7,7 +7,8 @@ Format (JSON with sorted names, so that a change of the schema is a small differ
     indexes    each index's keys (`name:type`) and projection
     entities   by token: identity, `shard_by` and timestamp (what places a record), the elements of generated properties
                and of lookups, the shards that generated properties have of their own, the names of the upgrades of its
-               stored form (both left out where there are none), the bumps, and the origin in external keys
+               stored form (both left out where there are none), the bumps, the origin in external keys, and in a data
+               folder the name of the key format
     waves      which indexes are waiting to be added and removed one by one, when that has been noted
 
 `placement_faults` finds changes that would change the keys or shards of records or make stored attributes outdated,
@@ -60,6 +61,8 @@ class EntityManifest:
     origin: str
     shards: Mapping[str, int] = field(default_factory=dict)
     upgrades: tuple[str, ...] = ()
+    format: str | None = None
+    """The name of the key format; None if the manifest does not say it."""
 
     @property
     def unit(self) -> str:
@@ -90,16 +93,22 @@ class Manifest:
     waves: Waves | None = None
 
 
-def manifest_of(schema: Schema) -> Manifest:
-    """The manifest of a schema as it is declared."""
+def manifest_of(schema: Schema, *, with_formats: bool = False) -> Manifest:
+    """The manifest of a schema as it is declared, and of what is brought in from earlier ones. `with_formats`: it says
+    the key format of each entity, which for a deployment is a choice of the stage."""
+    entities = {each.token: each for each in (*schema.earlier, *schema.entities.values())}
+    formats = {each.keys.format.name: each.keys.format for each in schema.earlier}
     return Manifest(
         keys=schema.layout.key_names,
         formats={
             name: dict(zip(("shard", "value", "element"), each.delimiters, strict=True)) | {"hash": each.hash.__name__}
-            for name, each in {**KEY_FORMATS, schema.key_format.name: schema.key_format}.items()
+            for name, each in {**KEY_FORMATS, **formats, schema.key_format.name: schema.key_format}.items()
         },
         indexes={index.name: _in_one_order(index) for index in schema.layout.indexes},
-        entities={token: _entity(entity) for token, entity in schema.entities.items()},
+        entities={
+            token: replace(_entity(entity), format=entity.keys.format.name if with_formats else None)
+            for token, entity in entities.items()
+        },
     )
 
 
@@ -132,9 +141,10 @@ def _key_faults(before: Manifest, after: Manifest) -> Iterator[Fault]:
     fix = "undo it: what is stored was written that way"
     if before.keys != after.keys:
         yield Fault("table", f"its keys were {' and '.join(before.keys)}.", fix)
+    of_each = all(each.format is not None for each in before.entities.values())
     for name, parts in before.formats.items():
-        if after.formats.get(name) != parts:
-            yield Fault(f"key format {name}", "its delimiters or its hash change.", fix)
+        if after.formats.get(name, parts if of_each else None) != parts:
+            yield Fault(f"key format {name}", "its delimiters or its hash change.", f"{fix}; a new one has a new name")
 
 
 def _entity_faults(token: str, before: EntityManifest, after: EntityManifest) -> Iterator[Fault]:
@@ -144,6 +154,8 @@ def _entity_faults(token: str, before: EntityManifest, after: EntityManifest) ->
         if not _same(old, new):
             shown = old if isinstance(old, str) else ", ".join(old)
             yield Fault(f"{token}.{name}", f"it decides where records are, and was {shown or 'nothing'}.", fix)
+    if None not in (before.format, after.format) and before.format != after.format:
+        yield Fault(f"{token}: key format", f"it decides where records are, and was {before.format}.", fix)
     if before.origin not in ("", after.origin):
         yield Fault(f"{token}.origin", f"it was {before.origin}, in external keys that are valid for ever.", "undo it")
     for kind, olds, news in (
@@ -299,7 +311,8 @@ def decode_manifest(text: str) -> Manifest:
 
 
 def _encode_entity(entity: EntityManifest) -> dict[str, Any]:
-    return {name: value for name, value in asdict(entity).items() if name not in ("shards", "upgrades") or value}
+    left_out = ("shards", "upgrades", "format")
+    return {name: value for name, value in asdict(entity).items() if name not in left_out or value}
 
 
 def _decode_entity(found: Mapping[str, Any]) -> EntityManifest:
@@ -317,4 +330,5 @@ def _decode_entity(found: Mapping[str, Any]) -> EntityManifest:
         origin=found["origin"],
         shards={name: int(number) for name, number in found.get("shards", {}).items()},
         upgrades=tuple(found.get("upgrades", ())),
+        format=found.get("format"),
     )

@@ -63,6 +63,13 @@ def forms_given(schema: Schema, given: Any) -> OldForms:
     return forms
 
 
+def beside_earlier(schema: Schema, given: Any) -> Schema:
+    """The schema, with the compiled entities of an earlier one that a program gives (see `forms_given`) beside it."""
+    each = given.values() if isinstance(given, Mapping) else ()
+    earlier = [old for old in each if isinstance(old, EntityType) and schema.entities.get(old.token) is not old]
+    return schema.beside(earlier) if earlier else schema
+
+
 def old_forms(schema: Schema, mapping: Any) -> OldForms:
     """The old forms that a mapping declares. Raises ConfigurationError that names the place."""
     if not isinstance(mapping, Mapping) or not isinstance(mapping.get("entities"), Mapping):

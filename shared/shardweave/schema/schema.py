@@ -57,6 +57,7 @@ class Schema:
         if faults:
             raise SchemaError(faults)
         self.layout = table_layout(parts)
+        self.earlier: tuple[EntityType[Any], ...] = ()
         self._hiding: dict[tuple[frozenset[str], str | None], Schema] = {}
         self._register(entity_type(parts, self.layout, model) for model in parts.models)
         self.read_models: Mapping[str, ReadModel] = MappingProxyType({each.name: each for each in self.read_model_list})
@@ -138,6 +139,12 @@ class Schema:
             if token is None:
                 found.collections = tuple(each for each in self.collections if each.index not in hidden)
             self._hiding[hidden, token] = found
+        return found
+
+    def beside(self, earlier: Iterable[EntityType[Any]]) -> Schema:
+        """This schema for a table that also has records of entities of an `earlier` schema, which are brought in."""
+        found = copy(self)
+        found._hiding, found.earlier = {}, tuple(earlier)
         return found
 
     @staticmethod

@@ -70,7 +70,12 @@ def module_schema(module: ModuleType, key_format: KeyFormat) -> Schema:
             where=_place(name),
             fix="return Schema([...])",
         )
-    return schema
+    rekey = service_rekey(module)
+    if rekey is None:
+        return schema
+    from ..schema.old_mapping import beside_earlier
+
+    return beside_earlier(schema, rekey)
 
 
 def service_operations(module: ModuleType, parts: Any) -> tuple[Operation, ...]:
