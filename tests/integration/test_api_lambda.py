@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from moto import mock_aws
 
 from functions.api import handler as function
 from services import user_service as declared
@@ -19,6 +18,7 @@ from shardweave.errors import ConfigurationError
 from shardweave.query.cursor import CursorCodec, CursorKeys, CursorState
 from shardweave.service.build import encode_cursor_keys
 from shardweave.table.dynamodb import DynamoDBTable, create_table
+from tests.integration.emulated_account import own_account
 from tests.unit.api_world import Client, json_of, problem_of, user_service
 from tests.unit.lambda_events import Context, event
 
@@ -102,7 +102,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def environment(variables: None) -> Iterator[None]:
     """A deployed function's surroundings: its variables, its table."""
     del variables
-    with mock_aws():
+    with own_account():
         table = DynamoDBTable(declared.schema().layout, "users")
         create_table(table)
         table.close()

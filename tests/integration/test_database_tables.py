@@ -9,10 +9,10 @@ from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
 from shardweave import AsyncDatabase, Database, errors
 from shardweave.table.dynamodb import DynamoDBTable, create_table
+from tests.integration.emulated_account import own_account
 from tests.integration.scripted_server import Reply, ScriptedServer
 from tests.unit.database_world import SCHEMA, Account, Clock, Team, accounts
 
@@ -24,7 +24,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An account that is made up, with an empty table."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
-    with mock_aws():
+    with own_account():
         table = DynamoDBTable(SCHEMA.layout, TABLE, region="us-east-1")
         create_table(table)
         table.close()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from shardweave.errors import ShardweaveError
 from shardweave.maintenance.rekeying import Rekey
 from shardweave.reshard.coordinator import Seen
 from shardweave.reshard.rekey_states import FINISH, PURGE
@@ -109,13 +110,20 @@ class Unfenced(Rekey):
         return seen
 
 
-LATE = {18: ("hash", "taken back", "is stored twice"), 30: ("partition and sort", "taken back and finished", "answer")}
-"""Histories in which a run without a fence brings back what was removed: the row, the plot, and what is wrong."""
+LATE = ("hash", "taken back"), ("partition and sort", "taken back and finished")
+"""Of evolutions, those in which a run without a fence brings back what was removed."""
 
 
-@pytest.mark.parametrize("seed", LATE)
-def test_a_history_shows_that_the_fence_of_a_run_is_missing(seed: int) -> None:
-    row, plot, wrong = LATE[seed]
-    run(seed, row=row, plot=plot, pausing=True, shape="plain")
-    with pytest.raises(AssertionError, match=wrong):
-        run(seed, row=row, plot=plot, pausing=True, shape="plain", parts=Parts(rekey=Unfenced))
+@pytest.mark.parametrize(("row", "plot"), LATE)
+def test_histories_show_that_the_fence_of_a_run_is_missing(row: str, plot: str) -> None:
+    setting: dict[str, Any] = {"row": row, "plot": plot, "pausing": True, "shape": "plain"}
+
+    def fails(seed: int) -> bool:
+        try:
+            run(seed, **setting, parts=Parts(rekey=Unfenced))
+        except (AssertionError, ShardweaveError):
+            return True
+        return False
+
+    seed = next(seed for seed in range(200) if fails(seed))
+    run(seed, **setting)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -76,7 +75,7 @@ class Evolving:
     def __init__(self, folder: Path, row: str) -> None:
         self.folder, self.data = folder, folder / "data"
         self.old, self.new, self.elements = ROWS[row]
-        self.module = folder / f"shop_{re.sub('[^a-z]', '_', row)}.py"  # a name of its own, since the doctor imports it
+        self.module = folder / f"{folder.name}.py"  # a name of its own, since commands import it here
         self.module.write_text(HEAD.format(old=self.old) + SCHEMA.format(entities="Order"))
         self.server = self.start()
 

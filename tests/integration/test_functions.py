@@ -8,7 +8,6 @@ from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
 from functions.doctor import handler as doctor
 from functions.rotator import handler as rotator
@@ -20,6 +19,7 @@ from shardweave.table.conditions import BeginsWith
 from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.layout import TableLayout
 from shardweave.table.operations import PutItem, Scan
+from tests.integration.emulated_account import own_account
 from tests.unit.lambda_context import Context
 
 FIRST = "a1B2" * 16
@@ -38,7 +38,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with mock_aws():
+    with own_account():
         yield
     doctor.store.cache_clear()
 
