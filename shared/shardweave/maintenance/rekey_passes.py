@@ -19,7 +19,7 @@ to 25 in a transaction. Where one of these is refused, each is written alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -54,14 +54,14 @@ from ..store.writing.sender import CONDITION_FAILED
 from ..store.writing.write_steps import WriteStep
 from ..table import Table
 from ..table.concurrency import run_concurrently
-from ..table.operations import MAX_TRANSACTION_ACTIONS, Action, DeleteItem
-from ..table.values import Item, Value, item_bytes
+from ..table.operations import Action, DeleteItem
+from ..table.values import Item, Value
+from .old_bookkeeping import children_left
+from .portions import portions
 from .run_fence import RunEnded
 
 MAX_EXAMPLES = 20
 RECORDS_A_TRANSACTION = 25
-DELETED_BYTES = 3 * 1024 * 1024
-"""The most that old items have together which one transaction deletes."""
 TOGETHER = 10
 """How many records are brought in one transaction, when their values change hands."""
 ATTEMPTS = 5
@@ -181,7 +181,7 @@ class Passes:
             counts.append(self._written([self._leaving(earlier, old, image) for old, image in readable]))
             self._remove_counters(earlier, own)
         else:
-            counts += [self._purged(some) for some in _portions(readable)]
+            counts += [self._purged(some) for some in portions(readable)]
         return _sum(counts)
 
     def _differing(self, items: Sequence[Item]) -> tuple[PassCounts, list[tuple[Item, ReadResult]]]:
@@ -316,6 +316,14 @@ class Passes:
                 keys[tuple(key.values())] = key
         for each in keys.values():
             self._parts.sender.send([DeleteItem(each)])
+
+    def uncount(self, items: Sequence[Item]) -> PassCounts:
+        """Let parents count no old items, since there are none any more."""
+        assert self._form.old is not None
+        updates = [each for item in items for each in children_left(self._form.old, item)]
+        for each in updates:
+            self._parts.sender.send([each])
+        return PassCounts(read=len(updates), written=len(updates))
 
     # -- of records
 
@@ -484,17 +492,3 @@ def _sum(counts: Sequence[PassCounts]) -> PassCounts:
     for each in counts:
         total += each
     return total
-
-
-def _portions(olds: Sequence[tuple[Item, Item]]) -> Iterator[list[tuple[Item, Item]]]:
-    """Old items, with their images, in as many parts as transactions are needed to delete them."""
-    portion: list[tuple[Item, Item]] = []
-    size = 0
-    for old, image in olds:
-        if portion and (len(portion) == MAX_TRANSACTION_ACTIONS - 1 or size + item_bytes(old) > DELETED_BYTES):
-            yield portion
-            portion, size = [], 0
-        portion.append((old, image))
-        size += item_bytes(old)
-    if portion:
-        yield portion

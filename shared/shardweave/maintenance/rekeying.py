@@ -50,11 +50,13 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     FOLLOW: ("bring", "sweep", "verify", "verify_records"),
     DUAL: ("bring", "sweep", "verify", "verify_records"),
     FINISH: (),
-    PURGE: ("count", "purge"),
+    PURGE: ("count", "purge", "uncount"),
     UNDO: ("undo",),
     "": ("look",),
 }
 """The passes of a run in each state."""
+OF_PARENTS = ("count", "uncount")
+"""Passes for declarations whose records are counted by their parents."""
 OF_RECORDS = ("sweep", "verify_records", "count", "undo")
 
 
@@ -247,14 +249,14 @@ class Rekey:
         if saved.get("of") != self._run_name(seen) or report.done:
             saved, report = {}, RekeyReport(self._entity.token, state, began_ms=self._clock())
         for name in RUNS[state]:
-            if (name in report.passes and saved.get("pass") != name) or (name == "count" and not self._form.counts):
+            if (name in report.passes and saved.get("pass") != name) or (name in OF_PARENTS and not self._form.counts):
                 continue
             report, ended = self._pass(name, seen, saved, report, follow, stop)
             if not ended:
                 return report
             saved = {}
-            if name == "count" and (report.refused or report.changed):
-                break  # Their parents count the old items alone, which have to stay.
+            if name in ("count", "purge") and (report.refused or report.changed):
+                break  # Old items have to stay that alone are counted; and parents count those that are left.
         report = replace(report, done=True)
         self._save(seen, report)
         if state in (PURGE, UNDO) and not (report.refused or report.changed):
