@@ -30,6 +30,7 @@ from shardweave.store.relations.enforced import counter_key
 from shardweave.table.operations import GetItem, UpdateItem
 from shardweave.values.codecs import Timestamp
 from tests.unit.rekey_world import NOW, RekeyWorld
+from tests.unit.test_rekey_late_runs import Stopping
 
 RECORDS = 6
 
@@ -205,6 +206,20 @@ def test_a_parent_that_an_old_program_deletes_and_makes_again_counts_as_before(m
     with pytest.raises(HasChildren):
         made.store.delete(Shop, "a")
     assert made.faults() == {}
+
+
+def test_old_records_that_went_with_their_parent_since_they_were_read_are_not_refused() -> None:
+    made = OwnedWorld({})
+    made.rekey().start()
+
+    def meanwhile() -> None:
+        for name in ("o0", "o2", "o4"):
+            made.old_store.delete(made.old_model, name)
+        made.old_store.delete(Shop, "a")
+
+    report = made.rekey(table=Stopping(made.inner, meanwhile)).run()
+    assert (report.refused, report.passes["bring"].written) == (0, RECORDS - 3)
+    assert made.is_equal()
 
 
 def test_what_can_not_be_counted_keeps_its_old_item(made: OwnedWorld) -> None:

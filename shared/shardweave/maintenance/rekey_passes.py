@@ -20,7 +20,6 @@ to 25 in a transaction. Where one of these is refused, each is written alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -225,12 +224,18 @@ class Passes:
         return _Write(old, step, lambda: self._brought(old, seen), seen)
 
     def _brought(self, old: Item, seen: ReadResult) -> PassCounts:
-        """Bring a record after its old item, which is read again when it was changed, or the answer was lost."""
+        """Bring a record after its old item, which is read again when it was changed, or the answer was lost. What is
+        refused of an item is refused only if that is still there."""
         key, there, found = self._form.key(old), old, seen
         for _ in range(ATTEMPTS):
-            with suppress(RevisionConflict, OutcomeUnknown):
+            try:
                 return self._brought_as_read(there, found)
-            (now,) = self._old_reader.items([key])
+            except (*OF_THE_RUN, TransactionConflict):
+                raise
+            except ShardweaveError as error:
+                (now,) = self._old_reader.items([key])
+                if now == there and not isinstance(error, (RevisionConflict, OutcomeUnknown)):
+                    raise
             if now is None or not self.own([now]):
                 return PassCounts(same=1)
             there = now
