@@ -224,8 +224,7 @@ class Passes:
         return _Write(old, step, lambda: self._brought(old, seen), seen)
 
     def _brought(self, old: Item, seen: ReadResult) -> PassCounts:
-        """Bring a record after its old item, which is read again when it was changed, or the answer was lost. What is
-        refused of an item is refused only if that is still there."""
+        """Bring a record after its old item, which is read again unless it is refused as it still is there."""
         key, there, found = self._form.key(old), old, seen
         for _ in range(ATTEMPTS):
             try:
@@ -400,7 +399,9 @@ class Passes:
         if not self.own([old]) or self._form.is_same(old, record):
             return PassCounts()
         (seen,) = self._parts.reader.find_now([(self._entity, self._identity(old))])
-        return self._brought(old, seen)
+        counts = self._brought(old, seen)
+        gone = counts.same and not self._old_items([self._form.key(old)])
+        return self._taking(record, self._form.key(old), here=self._here).alone() if gone else counts
 
     def _named(self, record: Item) -> dict[str, Any]:
         return self._entity.identity_from(record)
