@@ -30,7 +30,7 @@ from shardweave.reshard.phases import Phase, ReshardStep
 from shardweave.schema.entity_type import MARK
 from shardweave.store import Store
 from shardweave.table.operations import PutItem
-from tests.unit.reshard_world import PACE, ReshardWorld
+from tests.unit.reshard_world import PACE, STAGES, ReshardWorld
 from tests.unit.shop_world import SCHEMA, Customer, Issue, Mailbox, Product, Project
 
 WIDER = ShardBump(0, char_bits=1, chars=4)
@@ -40,15 +40,6 @@ PROJECTS = max(5, RECORDS // 50)
 PAUSE = 0.0 if RECORDS <= FEW else 0.02
 """The seconds between two writes of a writer: those of many records last as long as the doctor takes for them."""
 WRITERS = int(os.environ.get("SHARDWEAVE_DOCTOR_WRITERS", "3"))
-STAGES = [
-    (Phase.DUAL_OLD, ReshardStep.COPY),
-    (Phase.DUAL_OLD, ReshardStep.SETTLE),
-    (Phase.DUAL_NEW, ReshardStep.SOAK),
-    (Phase.NEW_ONLY, ReshardStep.SETTLE),
-    (Phase.PURGE, ReshardStep.EMPTY),
-    (Phase.PURGE, ReshardStep.QUIET),
-    (Phase.STABLE, ReshardStep.REST),
-]
 
 
 def filled() -> ReshardWorld:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
@@ -24,22 +25,14 @@ from shardweave.reshard.phases import Phase, ReshardStep
 from shardweave.store import Store
 from shardweave.table.operations import DeleteItem
 from shardweave.table.retry import RetryClock
-from tests.unit.reshard_world import SIXTEEN, ReshardWorld
+from tests.integration.work_beside import beside
+from tests.unit.reshard_world import SIXTEEN, STAGES, ReshardWorld
 from tests.unit.summed_world import SCHEMA, Box, Letter
 
 LETTERS = 30
 MEMBERS = [f"m{number}" for number in range(12)]
 QUIET = "m-quiet"
 """A member whose numbers nobody changes, among those that change all the time."""
-STAGES = [
-    (Phase.DUAL_OLD, ReshardStep.COPY),
-    (Phase.DUAL_OLD, ReshardStep.SETTLE),
-    (Phase.DUAL_NEW, ReshardStep.SOAK),
-    (Phase.NEW_ONLY, ReshardStep.SETTLE),
-    (Phase.PURGE, ReshardStep.EMPTY),
-    (Phase.PURGE, ReshardStep.QUIET),
-    (Phase.STABLE, ReshardStep.REST),
-]
 
 
 @dataclass
@@ -89,30 +82,15 @@ class PostRoom:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Two processes write and one counts, as long as the block lasts."""
-        ended = threading.Event()
-
-        def write(seed: int, store: Store) -> None:
-            drawn = random.Random(seed)
-            while not ended.wait(0.002):
-                try:
-                    self.shapes[self._write_one(store, drawn)] += 1
-                except ShardweaveError:
-                    self.shapes["refused"] += 1
-
-        def count() -> None:
-            while not ended.wait(0.05):
-                self.follow()
-
-        threads = [threading.Thread(target=write, args=(seed, self.world.new_store())) for seed in range(2)]
-        threads.append(threading.Thread(target=count))
-        for thread in threads:
-            thread.start()
-        try:
+        stores = self.world.new_store(), self.world.new_store()
+        with beside(*(partial(self._write, store) for store in stores), lambda drawn: self.follow()):
             yield
-        finally:
-            ended.set()
-            for thread in threads:
-                thread.join()
+
+    def _write(self, store: Store, drawn: random.Random) -> None:
+        try:
+            self.shapes[self._write_one(store, drawn)] += 1
+        except ShardweaveError:
+            self.shapes["refused"] += 1
 
     @staticmethod
     def _write_one(store: Store, drawn: random.Random) -> str:

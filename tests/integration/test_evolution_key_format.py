@@ -22,28 +22,13 @@ from shardweave import timestamp_property, unique_property
 from shardweave.keys.key_format import string_hash
 
 
-class Order(Entity, token="{token}", collection="orders", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
-    order_id: str = unique_property()
-    created: Timestamp = timestamp_property()
-    customer_id: str
-    total: int = 0
-
-    customer_hash_key = HashKey("customer_id")
-    total_range_key = RangeKey("total", "created")
-
-
 def schema_of(model, key_format):
     by_customer = Index("byCustomer", hash_key="customer_hash_key", range_key="total_range_key")
     return Schema([model], [by_customer], key_format=key_format)
 """
-OLD = """
+ORDER = """
 
-def schema(key_format):
-    return schema_of(Order, ORDERED)
-"""
-BOTH = """
-
-class OldOrder(Entity, token="order", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
+class {name}(Entity, token="{token}", collection="orders", shard_bumps=[ShardBump(0, char_bits=2, chars=1)]):
     order_id: str = unique_property()
     created: Timestamp = timestamp_property()
     customer_id: str
@@ -51,18 +36,15 @@ class OldOrder(Entity, token="order", shard_bumps=[ShardBump(0, char_bits=2, cha
 
     customer_hash_key = HashKey("customer_id")
     total_range_key = RangeKey("total", "created")
-
-
-def schema(key_format):
-    return schema_of(Order, {format})
-
-
-rekey = {{"order2": schema_of(OldOrder, ORDERED)["order"]}}
 """
-NEW = """
+SCHEMA = """
 
 def schema(key_format):
     return schema_of(Order, {format})
+"""
+REKEY = """
+
+rekey = {"order2": schema_of(OldOrder, ORDERED)["order"]}
 """
 RECORDS = 20
 
@@ -74,9 +56,12 @@ class Service:
         self.folder, self.data, self.format = folder, folder / "data", FORMATS[row]
         self.module = folder / f"{folder.name}.py"  # a name of its own, since commands import it here
 
-    def write(self, text: str, token: str) -> None:
-        """Write a version of the service."""
-        self.module.write_text(HEAD.format(token=token) + text.format(format=self.format))
+    def write(self, token: str, key_format: str, *, brings: bool = False) -> None:
+        """Write a version of the service, which `brings` records of the old format in or not."""
+        text = HEAD + ORDER.format(name="Order", token=token) + SCHEMA.format(format=key_format)
+        if brings:
+            text += ORDER.format(name="OldOrder", token="order") + REKEY
+        self.module.write_text(text)
 
     def start(self) -> LocalServer:
         """The server of this version."""
@@ -114,13 +99,13 @@ def listed(server: LocalServer) -> list[str]:
 def filled(folder: Path, row: str) -> Service:
     """A service with records of the old format, at its version that brings them to the new one."""
     made = Service(folder, row)
-    made.write(OLD, "order")
+    made.write("order", "ORDERED")
     server = made.start()
     for number in range(RECORDS):
         values = {"orderId": f"o{number}", "customerId": f"c{number % 3}", "total": number}
         assert server.post("/v1/orders", values).status == 201
     assert server.stop() == 0
-    made.write(BOTH, "order2")
+    made.write("order2", made.format, brings=True)
     return made
 
 
@@ -152,7 +137,7 @@ def test_its_records_are_brought_to_the_new_format_while_it_is_served(tmp_path: 
         assert listed(server) == ids
     assert {number: server.get(f"/v1/orders/o{number}").json["total"] for number in totals} == totals
     assert server.stop() == 0
-    made.write(NEW, "order2")
+    made.write("order2", made.format)
     server = made.start()
     assert listed(server) == ids
     assert server.stop() == 0
@@ -170,16 +155,16 @@ def test_it_can_be_taken_back_and_the_new_format_alone_is_refused_before_its_end
     do(server)
     run(server)
     assert server.stop() == 0
-    made.write(NEW, "order2")
+    made.write("order2", made.format)
     refused = made.command("query", "--entity", "order2")
     assert refused.code == 2
     assert "order: the entity is not declared any more" in refused.errors
-    made.write(BOTH, "order2")
+    made.write("order2", made.format, brings=True)
     server = made.start()
     do(server, "abort")
     assert run(server)["state"] == ""
     assert server.stop() == 0
-    made.write(OLD, "order")
+    made.write("order", "ORDERED")
     server = made.start()
     assert listed(server) == sorted(f"o{number}" for number in range(RECORDS))
     assert server.stop() == 0
@@ -187,7 +172,7 @@ def test_it_can_be_taken_back_and_the_new_format_alone_is_refused_before_its_end
 
 def test_another_format_without_bringing_its_records_in_is_refused(tmp_path: Path) -> None:
     made = filled(tmp_path, "hash")
-    made.write(NEW, "order")
+    made.write("order", made.format)
     refused = made.command("query", "--entity", "order")
     assert refused.code == 2
     assert "order: key format: it decides where records are, and was ordered" in refused.errors

@@ -41,6 +41,16 @@ WAITS = Waits(
 PACE = Pace(slice_ms=10_000, margin_ms=1000, page=7)
 SIXTEEN = ShardBump(0, char_bits=2, chars=3)
 FOUR = ShardBump(0, char_bits=2, chars=1)
+STAGES = [
+    (Phase.DUAL_OLD, ReshardStep.COPY),
+    (Phase.DUAL_OLD, ReshardStep.SETTLE),
+    (Phase.DUAL_NEW, ReshardStep.SOAK),
+    (Phase.NEW_ONLY, ReshardStep.SETTLE),
+    (Phase.PURGE, ReshardStep.EMPTY),
+    (Phase.PURGE, ReshardStep.QUIET),
+    (Phase.STABLE, ReshardStep.REST),
+]
+"""Where a re-shard is when it is looked at: as it copies, waits, is read from, and clears up; and at rest."""
 
 
 class ReshardWorld:

@@ -285,14 +285,20 @@ def test_the_doctor_goes_on_with_one_that_has_stopped() -> None:
     assert is_gone(world)
 
 
-@pytest.mark.parametrize("what", ["record", "mark"])
-def test_the_doctor_clears_what_is_left_of_one(what: str) -> None:
+def with_a_half(removed: str) -> World:
+    """A world with a stopped deletion whose record or whose mark another program has removed."""
     world, _ = hotel()
     stopped(world)
-    if what == "record":
+    if removed == "record":
         world.inner.run(DeleteItem(deletion_key(ROOM, IDENTITY)))
     else:
         world.inner.run(UpdateItem(counter_key(ROOM, IDENTITY), remove=(DELETING,)))
+    return world
+
+
+@pytest.mark.parametrize("what", ["record", "mark"])
+def test_the_doctor_clears_what_is_left_of_one(what: str) -> None:
+    world = with_a_half(what)
     report = examined(world)
     assert [each.kind for each in report.findings.all_named] == ["deletion_remains"]
     assert examined(world, repair=True).findings.repaired == {"deletion_remains": 1}
@@ -303,12 +309,7 @@ def test_the_doctor_clears_what_is_left_of_one(what: str) -> None:
 
 @pytest.mark.parametrize("what", ["record", "mark"])
 def test_deleting_again_mends_what_another_program_removed(what: str) -> None:
-    world, _ = hotel()
-    stopped(world)
-    if what == "record":
-        world.inner.run(DeleteItem(deletion_key(ROOM, IDENTITY)))
-    else:
-        world.inner.run(UpdateItem(counter_key(ROOM, IDENTITY), remove=(DELETING,)))
+    world = with_a_half(what)
     assert world.other.delete(Room, "r")
     assert is_gone(world)
 
