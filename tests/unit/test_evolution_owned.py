@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardweave.errors import AlreadyExists, ConfigurationError, HasChildren, ShardweaveError
+from shardweave.errors import AlreadyExists, ConfigurationError, HasChildren, LookupNotReady, ShardweaveError
+from shardweave.maintenance.doctor import Doctor
 from shardweave.schema.declarations import (
     Index,
     Lookup,
@@ -26,8 +27,9 @@ from shardweave.schema.old_mapping import forms_given
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.store import Store
+from shardweave.store.lookups.backfill_state import marker_key
 from shardweave.store.relations.enforced import counter_key
-from shardweave.table.operations import GetItem, UpdateItem
+from shardweave.table.operations import DeleteItem, GetItem, UpdateItem
 from shardweave.values.codecs import Timestamp
 from tests.unit.rekey_world import NOW, RekeyWorld
 from tests.unit.test_rekey_late_runs import Stopping
@@ -261,6 +263,57 @@ def test_nothing_of_the_old_declaration_is_left_after_the_end(made: OwnedWorld) 
     assert codes(made.store, made.model, "late", "code3") == ["o1", "o3"]
     assert made.store.delete(made.model, "o1")
     assert made.faults() == {}
+
+
+def test_a_service_that_is_started_again_with_both_declarations_keeps_nothing_for_the_old_one(made: OwnedWorld) -> None:
+    made.run()
+    made.rekey().finish()
+    assert made.run().state == ""
+    started = made.new_store()
+    assert started.decide_lookups() == (), "no lookup needs a backfill"
+    started.create(made.values(7), made.model)
+    started.create(Shop(shop_id="c"))
+    assert started.get_by(made.old_model, "code", "code1") is None, "lookups of the old one can still be asked"
+    assert started.delete(Shop, "c"), "and its relations are known to have no children"
+    left = [item["hashKey"] for item in made.items() if str(item["hashKey"]).startswith(("order!", "order."))]
+    assert left == []
+    alone = Store(Schema([Shop, made.model], [INDEX]), made.inner, clock=made.clock)
+    assert Doctor(alone.parts, made.clock).run().document()["found"] == {}
+
+
+def test_what_is_kept_about_the_old_lookups_is_written_until_the_end_and_when_it_is_taken_back() -> None:
+    made = OwnedWorld({})
+    marker = marker_key(made.old_schema["order"], "code")
+
+    def marked() -> bool:
+        return made.inner.run(GetItem(marker, consistent=True)).item is not None
+
+    def begins_empty() -> None:
+        """Without old records, and with a lookup that was declared just now."""
+        for item in made.items():
+            if str(item["hashKey"]).startswith(("order!", "order.")) and "_reshard" not in str(item["hashKey"]):
+                made.inner.run(DeleteItem({name: item[name] for name in marker}))
+
+    begins_empty()
+    made.rekey().start()
+    made.new_store().decide_lookups()
+    assert marked(), "it has not ended"
+    made.run()
+    made.rekey().abort()
+    assert made.run().state == ""
+    assert marked(), "old programs go on"
+
+
+def test_lookups_of_an_old_declaration_that_has_records_again_need_a_backfill() -> None:
+    made = OwnedWorld({})
+    made.rekey().start()
+    made.run()
+    made.rekey().abort()
+    made.run()
+    made.inner.run(DeleteItem(marker_key(made.old_schema["order"], "code")))
+    assert made.new_store().decide_lookups() == ("order.code",)
+    with pytest.raises(LookupNotReady):
+        made.new_store().get_by(made.old_model, "code", "code1")
 
 
 def test_nothing_of_the_new_declaration_is_left_when_it_is_taken_back(made: OwnedWorld) -> None:

@@ -140,6 +140,12 @@ class LeasedMaps:
             raise map_expired()
         return found
 
+    def has_evolved(self, entity: EntityType[Any]) -> bool:
+        """See `ShardMaps`: a rekey of the records has ended, or was taken back. In the latter case what is kept for the
+        old entity is there already."""
+        controls = (self.control(form.entity) for form in self.forms.values() if form.old is entity)
+        return any(each is not None and each.rekey_ms > 0 and not each.rekey for each in controls)
+
     def control(self, entity: EntityType[Any]) -> ReshardState | None:
         """The state that was read last, at most a lease ago."""
         return self._recent(entity).control

@@ -59,6 +59,10 @@ class ShardMaps(Protocol):
         """The map named by a cursor. Raises CursorExpired if it can't be read any more: as was known at most a lease
         ago, or `now`, by a read of its own."""
 
+    def has_evolved(self, entity: EntityType[Any]) -> bool:
+        """Whether another entity has taken over the records of this one, which is declared still, for good: nothing is
+        kept for it any more."""
+
 
 class StaticMaps:
     """The declared maps, without reading control records. Only for a table whose records can't be moved while this is
@@ -73,6 +77,9 @@ class StaticMaps:
         if map_id != entity.shard_map.id:
             raise map_expired()
         return entity.shard_map
+
+    def has_evolved(self, entity: EntityType[Any]) -> bool:
+        return False
 
 
 def map_expired() -> CursorExpired:

@@ -119,7 +119,7 @@ class Store:
         self.monotonic = waiting.monotonic
         moment = self._moment
         self._reader = reader = Reader(table, waiting, moment, workers)
-        self._readiness = readiness = Readiness(schema, reader, self._send, moment)
+        self._readiness = readiness = Readiness(schema, reader, self._send, moment, self._maps.has_evolved)
         self._finder = Finder(reader, readiness, waiting.monotonic)
         self._expander = Expander(schema, reader, self._finder, moment, first, waiting.monotonic)
         self._waiting, self._workers = waiting, workers

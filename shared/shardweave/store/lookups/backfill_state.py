@@ -13,6 +13,10 @@ without records of any entity is new, even if it has items of the library itself
 otherwise each shard of the entity is checked, for entities with at most 256 shards and without a partition. A process
 that may not scan only checks shards.
 
+No marker is set for an entity whose records have become those of another one (see `maintenance.rekeying`) and which is
+declared still: its markers went with its last record, and nobody would remove them when the declaration goes. Without
+records its lookups can be used all the same.
+
 A process does not read a marker again once it was ready. Costs: a read of the markers at a process's first write, and
 whenever one is needed that was not ready before; if a marker is missing, a scan of 100 items, and the check of the
 shards.
@@ -64,13 +68,19 @@ class Readiness:
     """The markers that one process knows. Safe for many threads."""
 
     def __init__(
-        self, schema: Schema, reader: Reader, send: Send, moment_of: Callable[[EntityType[Any]], AttemptContext]
+        self,
+        schema: Schema,
+        reader: Reader,
+        send: Send,
+        moment_of: Callable[[EntityType[Any]], AttemptContext],
+        has_evolved: Callable[[EntityType[Any]], bool],
     ) -> None:
         self._schema = schema
         self._all = [_Named(entity, name) for entity in schema.entities.values() for name in kept_names(entity)]
         self._reader = reader
         self._send = send
         self._moment_of = moment_of
+        self._has_evolved = has_evolved
         self._ready: set[tuple[str, str]] = set()
         self.announced = not self._all
 
@@ -91,7 +101,7 @@ class Readiness:
         """Called before a record is created: the first call in a process sets the markers of entities without stored
         records."""
         if not self.announced:
-            self._look()
+            self._look(also_evolved=False)
             self.announced = True
 
     def decide(self) -> tuple[str, ...]:
@@ -104,16 +114,23 @@ class Readiness:
             if (each.entity.token, each.name) not in self._ready
         )
 
-    def _look(self) -> None:
-        """Set every marker that can be set."""
+    def _look(self, *, also_evolved: bool = True) -> None:
+        """Set every marker that can be set. Entities that have evolved are looked at only where it has to be known
+        whether they have records."""
         missing = self._learn(self._all)
+        entities = {each.entity.token: each.entity for each in missing}
+        evolved = {token for token, entity in entities.items() if self._has_evolved(entity)}
+        if not also_evolved:
+            missing = [each for each in missing if each.entity.token not in evolved]
         if not missing:
             return
         empty = self._without_records()
-        for token, entity in {each.entity.token: each.entity for each in missing}.items():
-            if token not in empty and self._has_no_record(entity):
+        for token in dict.fromkeys(each.entity.token for each in missing):
+            if token not in empty and self._has_no_record(entities[token]):
                 empty.add(token)
-        self._set_ready([each for each in missing if each.entity.token in empty])
+        found = [each for each in missing if each.entity.token in empty]
+        self._ready.update((each.entity.token, each.name) for each in found if each.entity.token in evolved)
+        self._set_ready([each for each in found if each.entity.token not in evolved])
 
     def _learn(self, names: list[_Named]) -> list[_Named]:
         """Read markers, remember which are ready, and return the names of those that are missing."""
