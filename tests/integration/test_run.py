@@ -206,5 +206,32 @@ def test_a_stage_runs_behind_the_others_and_tells_what_it_found_after_them(check
     assert "== e2e tests, which ran while the others did ==" in done.stderr
 
 
+RUN_ONE_STAGE = """
+import runpy
+run = runpy.run_path("run")
+run["run_stages"]([run["Stage"]("package", group="runtime", spread="")], [], None)
+"""
+WRITES_BYTECODE = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", "import sys; print(sys.dont_write_bytecode, sys.pycache_prefix)"], check=True)
+"""
+
+
+@pytest.mark.parametrize("given", ["", "1"])
+def test_where_bytecode_may_not_be_beside_its_source_that_of_tests_is_in_a_folder_of_ours(
+    checkout: Checkout, given: str
+) -> None:
+    (checkout.root / "shared" / "pytest.py").write_text(WRITES_BYTECODE)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_ONE_STAGE],
+        check=True,
+        cwd=checkout.root,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": given, "PYTHONPYCACHEPREFIX": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"False {checkout.root / '.tools' / 'bytecode' if given else None}\n"
+
+
 def test_an_old_python_can_read_the_script_far_enough_to_refuse_itself() -> None:
     ast.parse((REPOSITORY / "run").read_text(), feature_version=(3, 6))
