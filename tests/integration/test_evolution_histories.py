@@ -19,7 +19,7 @@ from shardweave.maintenance.rekeying import Rekey
 from shardweave.reshard.coordinator import Seen
 from shardweave.reshard.rekey_states import FINISH, PURGE
 from tests.simulator.evolution import Parts, Told, run
-from tests.simulator.evolving import EXPIRING, FAMILY, PLOTS, ROWS, SHAPES
+from tests.simulator.evolving import ELSEWHERE, EXPIRING, FAMILY, PLOTS, ROWS, SHAPES
 
 
 def test_histories(histories: range) -> None:
@@ -51,6 +51,9 @@ def test_histories_meet_what_they_are_about(told: list[Told]) -> None:
     assert sum(each.crashes for each in told) > len(told) // 2
     assert sum(each.held for each in told) > len(told) // 4, "a run was stopped between reading and writing"
     assert sum(each.fenced for each in told) > len(told) // 12, "and had to write nothing any more"
+    elsewhere = [each for each in told if each.plot.startswith(ELSEWHERE)]
+    assert sum(each.fenced for each in elsewhere) > len(elsewhere) // 12, "also where the old items have their own table"
+    assert sum(each.writes["thing2"] for each in elsewhere) > 10 * len(elsewhere)
     owned = [each for each in told if each.owned]
     assert len(told) // 4 < len(owned) < len(told), "with lookups and numbers, and without"
     assert sum(each.taken for each in owned) > len(owned) // 4, "values that another record had"
@@ -118,7 +121,12 @@ class Unfenced(Rekey):
         return seen
 
 
-LATE = ("hash", "taken back"), ("partition and sort", "taken back and finished")
+LATE = (
+    ("hash", "taken back"),
+    ("partition and sort", "taken back and finished"),
+    ("shard_by", "from another table, taken back"),
+    ("token", "from another table, at the second try"),
+)
 """Of evolutions, those in which a run without a fence brings back what was removed."""
 
 

@@ -30,7 +30,7 @@ from tests.simulator.clients import NOT_DONE, Writer
 from tests.simulator.evolution_ends import check_end
 from tests.simulator.evolution_operator import SKEW_MS, Operator
 from tests.simulator.evolution_world import Side, World, owner_of
-from tests.simulator.evolving import BOXES, EXPIRING, FAMILY, NEW, OLD, PLAIN, PLOTS, ROWS, Box, schemas
+from tests.simulator.evolving import BOXES, ELSEWHERE, EXPIRING, FAMILY, NEW, OLD, PLAIN, PLOTS, ROWS, Box, schemas
 from tests.simulator.history import MAX_LAG_MS, WAITS, lookup_keys_in
 from tests.simulator.oracle import Oracle
 from tests.simulator.scheduler import START_MS, Process, Simulation
@@ -200,22 +200,26 @@ def run(
     if draw.random() < 0.3:
         bumps.append(ShardBump(START_MS + draw.choice((5_000, 30_000)), 1, 2))
     MADE_UP.last = 0
-    shape = shape or _shape(seed, row, owned=owned)
+    elsewhere = plot.startswith(ELSEWHERE)
+    shape = shape or _shape(seed, row, owned=owned, elsewhere=elsewhere)
     earlier, schema, forms = schemas(row, tuple(bumps), owned=owned, shape=shape)
-    server = Server(simulation, schema.layout, MAX_LAG_MS, WAITS.request_ms)
-    network = Network(server, WAITS.accepted_ms)
+    networks = tuple(
+        Network(Server(simulation, layout, MAX_LAG_MS, WAITS.request_ms), WAITS.accepted_ms)
+        for layout in ((earlier.layout, schema.layout) if elsewhere else (schema.layout,))
+    )
     world = World(
-        simulation, server, network, Oracle(SKEW_MS + 1_000), itertools.count(1), PLOTS[plot], draw.choice((0, 0.003))
+        simulation, networks, Oracle(SKEW_MS + 1_000), itertools.count(1), PLOTS[plot], draw.choice((0, 0.003))
     )
     world.shape, kinds = shape, (*kinds, *OF_BOXES) if shape == FAMILY else kinds
-    network.arrived_late = world.arrived_late
-    server.written = world.written
+    for each in networks:
+        each.arrived_late = world.arrived_late
+        each.server.written = world.written_elsewhere if elsewhere and each is networks[0] else world.written
     forms = {token: parts.form(form) for token, form in forms.items()}
-    old, new = Side(world, earlier, OLD), Side(world, schema, NEW, forms)
+    old, new = Side(world, earlier, OLD, networks[0]), Side(world, schema, NEW, networks[-1], forms)
 
     def happen() -> int | None:
-        moments = [moment for moment in (server.happen(), network.happen()) if moment is not None]
-        return min(moments, default=None)
+        acting = [act for each in networks for act in (each.server.happen, each.happen)]
+        return min((moment for act in acting if (moment := act()) is not None), default=None)
 
     simulation.world = happen
     clients = [Client(side, name, operations, kinds) for side, name in ((old, "a"), (new, "b"), (new, "c"))]
@@ -225,9 +229,10 @@ def run(
         name = f"client {'old' if client.is_old else 'new'} {client.ids[0]}"
         simulation.spawn(name, client.run, draw.randint(-SKEW_MS, SKEW_MS))
     Operator(new, clients, parts, pausing=draw.random() < 0.5 if pausing is None else pausing).begin()
-    simulation.run(lambda: not (simulation.processes or simulation.jobs or network.late))
-    server.settle()
-    check_end(world, new if world.plot[-2] == "finish" else old)
+    simulation.run(lambda: not (simulation.processes or simulation.jobs or any(each.late for each in networks)))
+    for each in networks:
+        each.server.settle()
+    check_end(world, *((new, old) if "finish" in world.plot[-2:] else (old, new)))
     return Told(
         row,
         plot,
@@ -238,7 +243,7 @@ def run(
         world.dual,
         world.reads,
         world.followed,
-        server.conflicts,
+        sum(each.server.conflicts for each in networks),
         world.crashes,
         world.taken,
         world.held,
@@ -248,11 +253,11 @@ def run(
     )
 
 
-def _shape(seed: int, row: str, *, owned: bool) -> str:
+def _shape(seed: int, row: str, *, owned: bool, elsewhere: bool) -> str:
     """The shape of a history's records, of those that a row can have."""
     shapes = [PLAIN]
     shapes += [] if owned else [EXPIRING]
-    shapes += [FAMILY] if ROWS[row].key_format is ORDERED else []
+    shapes += [FAMILY] if ROWS[row].key_format is ORDERED and not elsewhere else []
     return Random(f"shape {seed}").choice(shapes)
 
 
@@ -266,15 +271,15 @@ def _fill(world: World, side: Side, names: list[str]) -> None:
         values = side.values(name, number) | {"created": START_MS - draw.randrange(1, 10_000_000)}
         values |= {} if world.shape != FAMILY else {"box_id": None}
         item = entity.complete(entity.dump(entity.validate(values)) | {"rev": f"first-{name}"})
-        world.server.set(world.server.key_of(item), item, "filling")
+        side.server.set(side.server.key_of(item), item, "filling")
         for lookup, key in lookup_keys_in(entity, item):
-            world.server.set(world.server.key_of(key), lookup_record(entity, key, item, "first"), "filling")
+            side.server.set(side.server.key_of(key), lookup_record(entity, key, item, "first"), "filling")
             marker = {**marker_key(entity, lookup), STATE: READY, "rev": "first"}
-            world.server.set(world.server.key_of(marker), marker, "filling")
+            side.server.set(side.server.key_of(marker), marker, "filling")
         if name != "counter":
             world.oracle.begin(START_MS, {name: number})
             world.oracle.end(START_MS, {name: number})
-    world.server.settle()
+    side.server.settle()
 
 
 def _fill_boxes(world: World, side: Side) -> None:
@@ -282,6 +287,6 @@ def _fill_boxes(world: World, side: Side) -> None:
     box = side.schema.entities["box"]
     for name in BOXES[:2]:
         item = box.complete(box.dump(box.validate({"box_id": name})) | {"rev": f"first-{name}"})
-        world.server.set(world.server.key_of(item), item, "filling")
+        side.server.set(side.server.key_of(item), item, "filling")
     marker = {**marker_key(side.schema.entities[OLD], "box"), STATE: READY, "rev": "first"}
-    world.server.set(world.server.key_of(marker), marker, "filling")
+    side.server.set(side.server.key_of(marker), marker, "filling")

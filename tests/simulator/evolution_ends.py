@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from tests.simulator.evolution import Side, World
 
 
-def check_end(world: World, side: Side) -> None:
-    """What is stored in the end is what the oracle says, each record once, under one declaration."""
+def check_end(world: World, side: Side, other: Side) -> None:
+    """What is stored in the end is what the oracle says, each record once, under one declaration; of the `other` one
+    nothing is left, but an old table as old programs left it."""
     entity = side.schema.entities[side.token]
     stored: dict[str, int] = {}
-    for key, item in world.server.items.items():
+    for key, item in side.server.items.items():
         if "thingId" not in item or is_expired(world, item):
             continue
         name = item["thingId"]
@@ -31,9 +32,14 @@ def check_end(world: World, side: Side) -> None:
         kept = {each: value for each, value in item.items() if each != COUNTED}
         assert kept == whole, f"{name} is {item}, not {whole}"
         assert "home" not in item or item["home"]["owner"] == item["owner"], f"{name} is at {item['home']}"
-        for index, entries in world.server.indexes.items():
+        for index, entries in side.server.indexes.items():
             assert entries.get(key) == item, f"{name} is not in {index} as it is stored"
-    _check_owned(world, entity)
+    _check_owned(side, entity)
+    if other.server is not side.server and other.token == NEW:
+        items = other.server.items.items()
+        left = [key for key, item in items if ("thingId" in item or OWNER in item) and not is_expired(world, item)]
+        assert not left, f"it was taken back, and there are {left}"
+    assert not world.strangers, f"in the old table wrote {world.strangers}"
     if world.shape == FAMILY:
         _check_boxes(world, side)
     for name in world.oracle.records:
@@ -55,25 +61,25 @@ def is_expired(world: World, item: Item) -> bool:
 
 def _check_boxes(world: World, side: Side) -> None:
     """Each thing is in a box that is there, or in none, and counted once there, under the declaration that is left."""
-    items = world.server.items.values()
-    boxes = {item["boxId"]: 0 for key, item in world.server.items.items() if key[0].startswith("box!")}
+    items = side.server.items.values()
+    boxes = {item["boxId"]: 0 for key, item in side.server.items.items() if key[0].startswith("box!")}
     for item in items:
         if "thingId" in item and item.get("boxId") is not None:
             assert item["boxId"] in boxes, f"{item['thingId']} is there without its box {item['boxId']}"
             boxes[item["boxId"]] += 1
     entity = side.schema.entities["box"]
     for name in BOXES:
-        counter = world.server.items.get(world.server.key_of(counter_key(entity, {"boxId": name}))) or {}
+        counter = side.server.items.get(side.server.key_of(counter_key(entity, {"boxId": name}))) or {}
         counted = {token: counter.get(f"{token}_box", 0) for token in (OLD, NEW)}
         expected = {OLD: 0, NEW: 0, side.token: boxes.get(name, 0)}
         assert counted == expected, f"{name} has {expected} things, counted are {counted}"
 
 
-def _check_owned(world: World, entity: EntityType[Any]) -> None:
+def _check_owned(side: Side, entity: EntityType[Any]) -> None:
     """Each value and each number is that of one record, and lookup records are those of the records that are there."""
-    items = [item for item in world.server.items.values() if "thingId" in item]
-    wanted = {world.server.key_of(key) for item in items for _, key in lookup_keys_in(entity, item)}
-    found = {key for key, item in world.server.items.items() if OWNER in item}
+    items = [item for item in side.server.items.values() if "thingId" in item]
+    wanted = {side.server.key_of(key) for item in items for _, key in lookup_keys_in(entity, item)}
+    found = {key for key, item in side.server.items.items() if OWNER in item}
     assert found == wanted, f"lookup records without a record: {found - wanted}, missing: {wanted - found}"
     for names in (("code",), ("owner", "num")):
         values = Counter(tuple(item[name] for name in names) for item in items if names[-1] in item)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shardweave.errors import Conflict, ShardweaveError
-from shardweave.maintenance.rekeying import Rekey
+from shardweave.maintenance.rekeying import OldTable, Rekey
 from shardweave.maintenance.run_fence import RunEnded
 from shardweave.reshard.coordinator import Coordinator
 from shardweave.table.fault_injection import WRITES
@@ -28,7 +28,7 @@ class Pausing(Connection):
 
     def __init__(self, operator: Operator, process: Process) -> None:
         world = operator.side.world
-        super().__init__(world.network, process, Weather(crash=world.crash))
+        super().__init__(operator.side.network, process, Weather(crash=world.crash))
         self._operator, self._world = operator, world
 
     def run(self, operation: Any, *, guard: Any = None) -> Any:
@@ -80,7 +80,10 @@ class Operator:
             connection, WAITS, new_token=world.name("token"), clock=process.wall_ms, waiting=world.waiting()
         )
         form = self.side.forms[NEW]
-        return self.make(store.parts, coordinator, form, process.wall_ms, WAITS, page=5, workers=1)
+        olds = world.networks[0]
+        old_table = OldTable("old", Connection(olds, process, Weather(crash=world.crash)))
+        places: dict[str, Any] = {"old_table": None if olds is self.side.network else old_table}
+        return self.make(store.parts, coordinator, form, process.wall_ms, WAITS, page=5, workers=1, **places)
 
     def operate(self, process: Process) -> None:
         world, simulation = self.side.world, self.side.simulation
@@ -117,7 +120,7 @@ class Operator:
                 return True
             report = self._ran(rekey, lambda: world.simulation.random.random() < 0.05)
             return report.done and (report.state == "" or state in ("follow", "dual"))
-        if state == STATES[command] or (command == "finish" and state == "purge"):
+        if state == STATES[command] or (command == "finish" and state in ("purge", "")):
             world.new_stops = command == "abort"
             return True
         if command == "finish" and not (self._old_ended() and self._ran_since(rekey)):
@@ -147,7 +150,7 @@ class Operator:
         world = self.side.world
         world.old_stops = True
         running = any(process.name.startswith("client old") for process in world.simulation.processes)
-        if running or any(late.by.startswith("client old") for late in world.network.late):
+        if running or any(late.by.startswith("client old") for each in world.networks for late in each.late):
             return False
         self.old_ended_ms = self.old_ended_ms or world.simulation.now
         return True

@@ -27,8 +27,8 @@ class World:
     """What all processes of a history share."""
 
     simulation: Simulation
-    server: Server
-    network: Network
+    networks: tuple[Network, ...]
+    """Of the one table, or of that of the old items and that of the records."""
     oracle: Oracle
     numbers: Any
     plot: tuple[str, ...]
@@ -52,6 +52,8 @@ class World:
     held: int = 0
     fenced: int = 0
     shape: str = PLAIN
+    strangers: set[str] = field(default_factory=set)
+    """Who wrote in a table of old items, and is none of the programs that write them."""
     late: set[tuple[Any, Any]] = field(default_factory=set)
     """Creates that arrived when nobody waited for them any more."""
 
@@ -78,6 +80,12 @@ class World:
         if named in self.late:
             self.oracle.arrived_late(self.simulation.now, *named)
 
+    def written_elsewhere(self, key: Key, old: Item | None, new: Item | None, by: str) -> None:
+        """In a table of old items nobody writes but the programs of the old declaration."""
+        if not by.startswith(("client old", "filling", "ttl")):
+            self.strangers.add(by)
+        self.written(key, old, new, by)
+
 
 @dataclass
 class Side:
@@ -86,12 +94,18 @@ class Side:
     world: World
     schema: Schema
     token: str
+    network: Network
     forms: Any = None
     tagged: bool = False
     placed: bool = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.world, name)
+
+    @property
+    def server(self) -> Server:
+        """The table of this declaration's items."""
+        return self.network.server
 
     @property
     def writes(self) -> int:
@@ -135,7 +149,7 @@ class Side:
         """The parts of one process."""
         simulation = self.world.simulation
         weather = Weather(crash=self.world.crash if bringing else 0)
-        connection = connection or Connection(self.world.network, process, weather)
+        connection = connection or Connection(self.network, process, weather)
         clocks: dict[str, Any] = {"clock": process.wall_ms, "monotonic": lambda: simulation.now}
         maps = LeasedMaps(
             connection, WAITS, waiting=self.world.waiting(), forms=self.forms or {}, bringing=bringing, **clocks

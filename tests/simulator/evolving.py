@@ -30,8 +30,13 @@ PLOTS = {
     "taken back": (*BACK, "abort", "run"),
     "taken back early": ("start", "run", "abort", "run"),
     "taken back and finished": (*BACK, "abort", "run", *FINISH),
+    "from another table": ("start", "run", "finish", "run"),
+    "from another table, taken back": ("start", "run", "abort", "run"),
+    "from another table, at the second try": ("start", "run", "abort", "run", "start", "run", "finish", "run"),
 }
 """What an operator does."""
+ELSEWHERE = "from another table"
+"""How the names of those begin in which the old items are in a table of their own."""
 STATES = {"start": "follow", "switch": "dual", "back": "follow", "finish": "finish", "abort": "undo"}
 PARTITIONED = {"partition": "owner", "sort": "thing_id"}
 BY_MEMBER = {"partition": "home.owner", "sort": "thing_id"}

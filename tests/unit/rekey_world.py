@@ -9,7 +9,7 @@ from typing import Any
 
 from shardweave.keys.sharding import ShardBump
 from shardweave.maintenance.doctor import Doctor
-from shardweave.maintenance.rekeying import Rekey, RekeyReport
+from shardweave.maintenance.rekeying import OldTable, Rekey, RekeyReport
 from shardweave.reshard.coordinator import Coordinator
 from shardweave.reshard.leased_maps import EMBEDDED, LeasedMaps
 from shardweave.reshard.phases import Waits
@@ -121,7 +121,14 @@ class RekeyWorld:
         """Who brings the table in, in another process."""
         parts = self.new_store(bringing=True, table=table).parts
         coordinator = Coordinator(table or self.table, self.waits, new_token=new_token, clock=self.clock)
-        return Rekey(parts, coordinator, self.form, self.clock, self.waits, old_table=self.old_table, **options)
+        return Rekey(
+            parts, coordinator, self.form, self.clock, self.waits, **{"old_table": self.named_old_table, **options}
+        )
+
+    @property
+    def named_old_table(self) -> OldTable | None:
+        """The table of the old items, where it is another one."""
+        return None if self.old_table is None else OldTable("old", self.old_table)
 
     def run(self, **options: Any) -> RekeyReport:
         """A whole run."""

@@ -30,9 +30,7 @@ from shardweave.schema.property_options import timestamp_property, unique_proper
 from shardweave.schema.schema import Schema
 from shardweave.store.operations import Add, Create, Delete, Put, Update
 from shardweave.table.conditions import Compare
-from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script, SimulatedTable
-from shardweave.table.layout import KeyAttribute, TableLayout
 from shardweave.table.operations import UpdateItem
 from shardweave.values.codecs import Timestamp
 from tests.unit.rekey_world import HAND_MADE, NOW, Member, RekeyWorld, by_hand, member_schema
@@ -279,45 +277,6 @@ def test_what_the_old_program_left_after_finish_was_asked_for_is_not_removed_uns
     assert report.state == "purge"
     made.remove(by_hand(60))
     assert made.run().state == ""
-
-
-# -- from another table -----------------------------------------------------------------------------------------------
-
-
-def another_table() -> RekeyWorld:
-    old = EmbeddedTable(TableLayout(KeyAttribute("PK"), KeyAttribute("SK")))
-    made = RekeyWorld(member_schema("hashKey", "rangeKey"), HAND_MADE, old_table=old)
-    for number in range(RECORDS):
-        made.put(by_hand(number))
-    return made
-
-
-def test_from_another_table() -> None:
-    made = another_table()
-    made.rekey().start()
-    made.run()
-    made.remove(by_hand(1))
-    made.put(by_hand(30))
-    made.change(by_hand(2), points=3, GSI1SK="00000003#m2")
-    with pytest.raises(Conflict, match="another table"):
-        made.rekey().switch()
-    made.run()
-    assert made.is_equal()
-    made.rekey().finish()
-    made.store.update(Member, "m2", {"points": 4})
-    assert made.old(by_hand(2))["points"] == 3, "it is left as it was"
-    assert (len(made.old_items()), len(made.records())) == (RECORDS, RECORDS)
-
-
-def test_a_change_after_the_last_run_stops_finish_from_another_table() -> None:
-    made = another_table()
-    made.rekey().start()
-    made.run()
-    made.put(by_hand(1, points=1000))
-    report = made.rekey(page=2).run(stop=lambda: True)
-    assert not report.done
-    with pytest.raises(Conflict, match="no run is complete"):
-        made.rekey().finish()
 
 
 # -- interrupted and beside others ------------------------------------------------------------------------------------

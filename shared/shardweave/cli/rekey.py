@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigurationError, InputError
-from ..maintenance.rekeying import Rekey, RekeyReport
+from ..maintenance.rekeying import OldTable, Rekey, RekeyReport
 from ..reshard.leased_maps import guards_inside_writes
 from ..reshard.phases import Waits
 from ..reshard.timings import decode_waits
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
             )
         old_table = None if options.old_table is None else _old_table(options, form)
         if old_table is not None:
-            stack.callback(old_table.close)
+            stack.callback(old_table.table.close)
         rekey = rekey_of(service, form, _waits(options, service.parts.table), streams, old_table, options.rate)
         if options.action == "run":
             return _run(rekey, streams)
@@ -130,7 +130,7 @@ def rekey_of(
     form: OldForm,
     waits: Waits,
     streams: Streams,
-    old_table: Table | None = None,
+    old_table: OldTable | None = None,
     rate: int = 0,
 ) -> Rekey:
     """What brings an entity's records in."""
@@ -144,12 +144,15 @@ def _waits(options: argparse.Namespace, table: Table) -> Waits:
     return decode_waits(options.waits or "normal", "--waits")
 
 
-def _old_table(options: argparse.Namespace, form: OldForm) -> Table:
+def _old_table(options: argparse.Namespace, form: OldForm) -> OldTable:
     from ..table.dynamodb import DynamoDBTable
 
+    if options.old_table == options.table:
+        raise ConfigurationError("it is the same table", where="--from", fix="leave it out")
     hash_name, range_name = form.key_names
     layout = TableLayout(KeyAttribute(hash_name), KeyAttribute(range_name))
-    return DynamoDBTable(layout, options.old_table, endpoint_url=options.endpoint_url, region=options.region)
+    table = DynamoDBTable(layout, options.old_table, endpoint_url=options.endpoint_url, region=options.region)
+    return OldTable(options.old_table, table)
 
 
 def _run(rekey: Rekey, streams: Streams) -> int:

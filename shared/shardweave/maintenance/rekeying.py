@@ -31,7 +31,7 @@ from typing import Any
 from ..errors import ConfigurationError, Conflict
 from ..reshard.coordinator import Coordinator, Seen
 from ..reshard.phases import Waits
-from ..reshard.rekey_states import DUAL, FINISH, FOLLOW, PURGE, UNDO, begun, passed_on, settled_in_ms
+from ..reshard.rekey_states import DUAL, FINISH, FOLLOW, PURGE, UNDO, begun, check_old_table, passed_on, settled_in_ms
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import EntityType
 from ..schema.old_forms import OldForm
@@ -88,9 +88,17 @@ class RekeyReport:
         return sum(each.changed for each in self.passes.values())
 
 
+@dataclass(frozen=True)
+class OldTable:
+    """The table of the old items, where it is another one. Each command of a rekey has to be given the same `name`."""
+
+    name: str
+    table: Table
+
+
 class Rekey:
     """Bringing in one entity's records. `parts` are those of a store with `LeasedMaps(bringing=True)`; `old_table` is
-    the table of the old items, if it is another one; `rate` is how many items are read in a second, `workers` how many
+    that of the old items, if it is another one; `rate` is how many items are read in a second, `workers` how many
     threads do it."""
 
     def __init__(
@@ -101,7 +109,7 @@ class Rekey:
         clock: Callable[[], int],
         waits: Waits,
         *,
-        old_table: Table | None = None,
+        old_table: OldTable | None = None,
         rate: float = 0,
         page: int = PAGE,
         workers: int = MAX_WORKERS,
@@ -113,12 +121,12 @@ class Rekey:
         self._clock, self._waits, self._rate = clock, waits, rate
         self._pages: dict[str, Any] = {"page": page, "workers": workers}
         self._here = old_table is None
-        self._old_table = old_table or parts.table
+        self._from, theirs = ("", None) if old_table is None else (old_table.name, old_table.table)
         self._asking = Asking(parts.table, parts.waiting)
-        self._old_asking = Asking(self._old_table, parts.waiting)
-        self._passes = Passes(parts, self._entity, form, old_table, workers)
+        self._old_asking = Asking(theirs or parts.table, parts.waiting)
+        self._passes = Passes(parts, self._entity, form, theirs, workers)
         self._progress = Progress(parts, f"rekey#{self._entity.token}")
-        names = self._old_table.layout.key_names
+        names = (theirs or parts.table).layout.key_names
         if form.key_names != names:
             raise ConfigurationError(
                 f"the mapping's keys are {' and '.join(form.key_names)}, those of the table {' and '.join(names)}",
@@ -151,7 +159,7 @@ class Rekey:
         seen = self._coordinator.read(self._entity)
         current = self._parts.moment_of(self._entity).shard_map
         control = None if seen is None else seen.control
-        following = begun(control, current, self._form, self._waits, self._clock())
+        following = begun(control, current, self._form, self._from, self._waits, self._clock())
         if self._has_records():
             raise Conflict(
                 "there are records of it with their own keys already",
@@ -162,6 +170,7 @@ class Rekey:
 
     def switch(self) -> None:
         """Let Database read and write. Raises Conflict unless a run could bring in everything."""
+        self._seen()
         if not self._here:
             raise Conflict(
                 "the old items are in another table, which no transaction includes",
@@ -185,7 +194,7 @@ class Rekey:
     def finish(self) -> None:
         """Write the records alone from now on. Raises Conflict unless a run that began when every process knew the
         state found no difference."""
-        seen = self._coordinator.read(self._entity)
+        seen = self._seen()
         if self._here and seen is not None and seen.control.rekey == FOLLOW:
             raise Conflict("Database does not write the records yet", where="rekey", fix="`switch` first")
         report = self._whole_run("finish")
@@ -203,9 +212,7 @@ class Rekey:
                 where="rekey",
                 fix="run it again; if it stays so, another program still writes the old items: stop it",
             )
-        self._pass_on(FINISH if self._here else PURGE)
-        if not self._here:
-            self._pass_on("")
+        self._pass_on(FINISH if self._here else "")
 
     def abort(self) -> None:
         """Take the records back."""
@@ -221,7 +228,7 @@ class Rekey:
         """The passes of the state, from where an earlier run came to, to the end, or until `stop` says so. An earlier
         run that is still under way can't write any more. Raises Conflict (RunEnded) when another run has begun since,
         or another process has changed the state."""
-        seen = self._coordinator.read(self._entity)
+        seen = self._seen()
         state = "" if seen is None else seen.control.rekey
         waiting = self._waiting(seen)
         if waiting and state in (FINISH, PURGE, UNDO):
@@ -332,8 +339,15 @@ class Rekey:
         walk = Walk(self._asking, self._entity, lanes, self._passes.records, **self._pages)
         return any(records for found in walk.rounds() for records in found)
 
-    def _whole_run(self, command: str) -> RekeyReport:
+    def _seen(self) -> Seen | None:
+        """What the entity's control record says. Raises Conflict if the old items are in another table than given."""
         seen = self._coordinator.read(self._entity)
+        if seen is not None:
+            check_old_table(seen.control, self._from)
+        return seen
+
+    def _whole_run(self, command: str) -> RekeyReport:
+        seen = self._seen()
         saved = self._progress.read() or {}
         report = self._decoded(saved, "" if seen is None else seen.control.rekey)
         if seen is None or saved.get("of") != self._run_name(seen) or not report.done or not seen.control.rekey:
@@ -343,7 +357,7 @@ class Rekey:
         return report
 
     def _pass_on(self, state: str) -> None:
-        seen = self._coordinator.read(self._entity)
+        seen = self._seen()
         if seen is None:
             raise Conflict("nothing is being brought in", where=self._entity.token, fix="`rekey start`")
         self._replace(seen, passed_on(seen.control, state, self._clock()))

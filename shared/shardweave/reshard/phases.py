@@ -171,6 +171,8 @@ class ReshardState:
     """When that state began."""
     rekey_run: str = ""
     """The token of the run that began last in that state, and alone may write (see `maintenance.run_fence`)."""
+    rekey_from: str = ""
+    """The name of the table of the old items, if it is another one."""
     unknown: tuple[tuple[str, Any], ...] = ()
     """Unknown fields that another version wrote, by name."""
 

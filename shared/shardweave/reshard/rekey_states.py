@@ -12,6 +12,7 @@ used (see `maintenance.rekeying`).
                 removed again
 
     FOLLOW -> DUAL -> FINISH -> PURGE -> (none)       DUAL -> FOLLOW -> UNDO -> (none)
+    FOLLOW -> (none)       FOLLOW -> UNDO -> (none)   with the old items in another table
 
 FINISH is between DUAL and PURGE since processes of two states work at once: in PURGE an old item says less than its
 record, which a process of DUAL would take for another program's change, and undo.
@@ -35,7 +36,9 @@ from .phases import ReshardState, Waits
 
 FOLLOW, DUAL, FINISH, PURGE, UNDO = "follow", "dual", "finish", "purge", "undo"
 STATES = (FOLLOW, DUAL, FINISH, PURGE, UNDO)
-FOLLOWING = {FOLLOW: (DUAL, PURGE, UNDO), DUAL: (FOLLOW, FINISH), FINISH: (PURGE,), PURGE: ("",), UNDO: ("",)}
+FOLLOWING = {FOLLOW: (DUAL, UNDO), DUAL: (FOLLOW, FINISH), FINISH: (PURGE,), PURGE: ("",), UNDO: ("",)}
+FOLLOWING_ELSEWHERE = {FOLLOW: ("", UNDO), UNDO: ("",)}
+"""The states after each, with the old items in the same table and in another one."""
 
 
 def form_in_use(
@@ -67,9 +70,12 @@ def form_in_use(
     return form if control.rekey == DUAL else form.trailing
 
 
-def begun(control: ReshardState | None, current: ShardMap, form: OldForm, waits: Waits, now_ms: int) -> ReshardState:
-    """The state of a new rekey. Raises Conflict while something else moves the entity's records, and while a run of an
-    earlier rekey may still delete some."""
+def begun(
+    control: ReshardState | None, current: ShardMap, form: OldForm, old_table: str, waits: Waits, now_ms: int
+) -> ReshardState:
+    """The state of a new rekey. `old_table` is the name of the table of the old items, if it is another one. Raises
+    Conflict while something else moves the entity's records, and while a run of an earlier rekey may still delete some.
+    """
     if control is not None and (control.moving or control.rekey):
         what = "brought in already" if control.rekey else "being moved"
         raise Conflict(f"its records are {what}", where=form.entity.token, fix="let that end first")
@@ -82,19 +88,33 @@ def begun(control: ReshardState | None, current: ShardMap, form: OldForm, waits:
         )
     version = 1 if control is None else control.version
     base = control or ReshardState(version, replace(current, version=version), entered_ms=now_ms, stepped_ms=now_ms)
-    return replace(base, rekey=FOLLOW, rekey_form=form.fingerprint, rekey_ms=now_ms, rekey_run="")
+    began = {"rekey_form": form.fingerprint, "rekey_ms": now_ms, "rekey_run": "", "rekey_from": old_table}
+    return replace(base, rekey=FOLLOW, **began)
 
 
 def passed_on(control: ReshardState, state: str, now_ms: int) -> ReshardState:
     """The control value in another state, in which no run has begun. Raises Conflict if that state does not follow the
     present one."""
-    if state not in FOLLOWING.get(control.rekey, ()):
+    following = FOLLOWING_ELSEWHERE if control.rekey_from else FOLLOWING
+    if state not in following.get(control.rekey, ()):
         at = f"it is in {control.rekey!r}" if control.rekey else "nothing is being brought in"
         raise Conflict(
             f"{at}, so it can't go to {state or 'its end'!r}", where="rekey", fix="see `shardweave rekey status`"
         )
-    form = control.rekey_form if state else ""
-    return replace(control, rekey=state, rekey_form=form, rekey_ms=now_ms, rekey_run="")
+    if not state:
+        control = replace(control, rekey_form="", rekey_from="")
+    return replace(control, rekey=state, rekey_ms=now_ms, rekey_run="")
+
+
+def check_old_table(control: ReshardState, old_table: str) -> None:
+    """Raises Conflict unless that is the table of the old items with which the rekey was started: in another one none
+    would be found, and the records be taken for such as have lost theirs."""
+    if not control.rekey or control.rekey_from == old_table:
+        return
+    began = f"with the old items in {control.rekey_from!r}" if control.rekey_from else "in one table"
+    given = f"the old items in {old_table!r}" if old_table else "one table for both"
+    fix = f"give --from {control.rekey_from}" if control.rekey_from else "leave out --from"
+    raise Conflict(f"it was started {began}, and is asked to go on with {given}", where="rekey: --from", fix=fix)
 
 
 def settled_in_ms(control: ReshardState, waits: Waits, now_ms: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from ..api.operation import Operation
 from ..api.operators import Operators
 from ..api.parts import Parts
-from ..maintenance.rekeying import Rekey
+from ..maintenance.rekeying import OldTable, Rekey
 from ..reshard.coordinator import Coordinator
 from ..reshard.leased_maps import LeasedMaps, guards_inside_writes
 from ..reshard.phases import Waits
@@ -31,7 +31,7 @@ def rekey_of(
     clock: Callable[[], int],
     *,
     leases: Waits,
-    old_table: Table | None = None,
+    old_table: OldTable | None = None,
     rate: int = 0,
 ) -> Rekey:
     """What brings an entity's records in. `leases` are the waits of the stage's other processes."""
