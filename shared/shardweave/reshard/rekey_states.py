@@ -88,8 +88,8 @@ def begun(
         )
     version = 1 if control is None else control.version
     base = control or ReshardState(version, replace(current, version=version), entered_ms=now_ms, stepped_ms=now_ms)
-    began = {"rekey_form": form.fingerprint, "rekey_ms": now_ms, "rekey_run": "", "rekey_from": old_table}
-    return replace(base, rekey=FOLLOW, **began)
+    base = replace(base, rekey_from=old_table, rekey_form=form.fingerprint)
+    return replace(base, rekey=FOLLOW, rekey_ms=now_ms, rekey_run="")
 
 
 def passed_on(control: ReshardState, state: str, now_ms: int) -> ReshardState:
