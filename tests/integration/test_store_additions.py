@@ -193,6 +193,13 @@ def test_what_is_missing_counts_as_it_is_shown(
         ({"count": True}, "count"),
         ({"count": 0.5}, "count"),
         ({"count": None}, "count"),
+        *(({name: float(kind)}, name) for name in ("count", "weight", "peak") for kind in ("nan", "inf", "-inf")),
+        *(
+            ({name: Decimal(kind)}, name)
+            for name in ("count", "weight", "total")
+            for kind in ("NaN", "sNaN", "Infinity")
+        ),
+        ({"weight": 10**400}, "weight"),
         ({"total": Decimal("0.001")}, "total"),
         ({"tags": "abc"}, "tags"),
         ({"tags": [["a"]]}, "tags"),

@@ -151,6 +151,19 @@ def test_what_the_table_refuses_names_the_operation(
     assert places == [f"operations[{len(before)}].{where}"]
 
 
+@pytest.mark.parametrize("key", ["", "a b", "a,b", "k" * 256])
+def test_a_key_that_is_none_is_no_operation_s_fault(client: Client, key: str) -> None:
+    one = {"create": "labels", "item": {"labelId": "l"}}
+    for operations in (asked(one), asked(one, {"check": "labels", "key": "none", "exists": False})):
+        problem = problem_of(client.post(PATH, operations, idempotency_key=key), 400, "malformed_request")
+        assert problem["where"] == "idempotency-key"
+
+
+def test_a_revision_of_a_record_that_must_not_exist_is_refused(client: Client) -> None:
+    operations = asked({"check": "labels", "key": "none", "exists": False, "rev": "A" * 16})
+    assert problem_of(client.post(PATH, operations), 400, "invalid_input")["where"] == "operations[0].rev"
+
+
 def test_a_key_that_was_used_before_is_no_operation_s_fault(client: Client) -> None:
     assert client.post(PATH, asked(CHECK), idempotency_key="k").status == 200
     other = {"create": "labels", "item": {"labelId": "l"}}

@@ -156,6 +156,15 @@ def test_two_operations_on_one_record_are_refused() -> None:
     assert world.requests() == []
 
 
+def test_a_revision_of_a_record_that_must_not_exist_is_refused() -> None:
+    world = World()
+    note = world.store.create({"text": "a"}, Note)
+    for key in (note.note_id, "absent"):
+        with pytest.raises(InputError) as raised:
+            world.store.transact([Create({"text": "b"}, Note), Check(Note, key, rev=note.rev, exists=False)])
+        assert raised.value.where == "operations[1].rev"
+
+
 def test_a_hundred_records_are_one_transaction() -> None:
     world = World()
     most = [Create({"text": str(number)}, Note) for number in range(100)]

@@ -33,6 +33,7 @@ from ...errors import (
     ImmutableProperty,
     InputError,
     LimitExceeded,
+    MalformedRequest,
     NotFound,
     RecordTooLarge,
     ShardweaveError,
@@ -258,7 +259,7 @@ class Transactions:
 
 _BODIES: Mapping[str, str] = {"create": "item", "put": "item", "update": "patch", "add": "amounts"}
 """The member of an operation that contains a record."""
-_OF_THE_REQUEST = (IdempotencyMismatch, StillInProgress)
+_OF_THE_REQUEST = (IdempotencyMismatch, StillInProgress, MalformedRequest)
 
 
 def _name(error: ShardweaveError, asked: Sequence[_Asked]) -> None:

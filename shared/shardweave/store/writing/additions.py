@@ -54,14 +54,14 @@ class Addition:
                 fix = "give it a time with update"
                 raise ValueRefused("the record has no expiry to add to", where=self.each.stored, fix=fix)
             return self.amount
-        if isinstance(value, float) or isinstance(self.amount, float):
-            return float(value) + float(self.amount)
-        if isinstance(value, Decimal) or isinstance(self.amount, Decimal):
-            try:
+        try:
+            if isinstance(value, float) or isinstance(self.amount, float):
+                return float(value) + float(self.amount)
+            if isinstance(value, Decimal) or isinstance(self.amount, Decimal):
                 return _EXACT.add(Decimal(value), Decimal(self.amount))
-            except Inexact:
-                fix = "add a smaller amount"
-                raise ValueRefused("the sum has too many digits", where=self.each.stored, fix=fix) from None
+        except (Inexact, OverflowError):
+            fix = "add a smaller amount"
+            raise ValueRefused("the sum has too many digits", where=self.each.stored, fix=fix) from None
         return value + self.amount
 
     @property
@@ -92,6 +92,8 @@ def _number(each: Property, amount: Any, *, from_json: bool) -> Any:
         amount = each.read_json(amount) if isinstance(amount, str) else each.read_bound(amount, (each.stored,))
     if not is_number(amount):
         raise ValidationFailed([FieldFault((each.stored,), "Input should be a number", "number_type")])
+    if not isinstance(amount, int) and not Decimal(amount).is_finite():
+        raise ValueRefused("a number is not finite", where=each.stored, fix="store no NaN and no infinity")
     if isinstance(each.codec, IntegerCodec) and amount != int(amount):
         raise ValidationFailed([FieldFault((each.stored,), "Input should be a whole number", "int_type")])
     if isinstance(each.codec, DecimalCodec):

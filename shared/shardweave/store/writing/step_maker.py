@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import ShardweaveError, ValueRefused
+from ...errors import InputError, ShardweaveError, ValueRefused
 from ...schema.entity import Entity
 from ...schema.entity_type import EntityType
 from ...schema.identities import given_identity
@@ -48,6 +48,8 @@ class StepMaker:
         if isinstance(operation, Add):
             return self._adding(entity, identity, operation)
         if isinstance(operation, Check):
+            if operation.rev is not None and not operation.exists:
+                raise InputError("no record has a revision where none may be", where="rev", fix="leave out one of both")
             return CheckStep(entity, identity, operation.rev, operation.exists)
         if isinstance(operation, Reset):
             return self._resetting(entity, identity, operation)
