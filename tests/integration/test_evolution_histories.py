@@ -20,20 +20,27 @@ from shardweave.reshard.coordinator import Seen
 from shardweave.reshard.rekey_states import FINISH, PURGE
 from tests.simulator.evolution import Parts, Told, run
 from tests.simulator.evolving import ELSEWHERE, EXPIRING, FAMILY, PLOTS, ROWS, SHAPES
+from tests.simulator.played import Played, folder_of_run
 
 
-def test_histories(histories: range) -> None:
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played[Told]:
+    """Plays histories, each once."""
+    return Played(folder_of_run(tmp_path_factory) / "evolutions", run)
+
+
+def test_histories(histories: range, played: Played[Told]) -> None:
     for seed in histories:
         try:
-            run(seed)
+            played(seed)
         except AssertionError as error:
             raise AssertionError(f"history {seed}: {error}") from error
 
 
 @pytest.fixture(scope="module")
-def told() -> list[Told]:
+def told(played: Played[Told]) -> list[Told]:
     """A history of each row and way."""
-    return [run(seed) for seed in range(len(ROWS) * len(PLOTS))]
+    return [played(seed) for seed in range(len(ROWS) * len(PLOTS))]
 
 
 def test_histories_in_a_row_meet_every_change_in_every_way(told: list[Told]) -> None:

@@ -72,7 +72,8 @@ def text(number: int) -> str:
 
 
 class Filled:
-    """A shape's records in a table. Many worlds read it one after another: to fill it is what takes the time."""
+    """A shape's records in a table. Worlds of many tests read it one after another: to fill it is what takes the
+    time."""
 
     def __init__(self, shape: Shape) -> None:
         self.schema = people_schema(*shape.bumps)
@@ -82,13 +83,17 @@ class Filled:
             person.complete(person.dump(person.validate(values_of(shape, number)))) for number in range(COUNT)
         ]
         self.gone = [self.items[number] for number in sorted(shape.gone)]
+        self.whole = True
         self._put(self.items)
 
     def refill(self) -> None:
         """Put back what walks have removed."""
-        self._put(self.gone)
+        if not self.whole:
+            self._put(self.gone)
+            self.whole = True
 
     def remove(self) -> None:
+        self.whole = False
         person = self.schema.entity("person")
         for item in self.gone:
             self.table.run(DeleteItem(person.make_key(item)))
@@ -173,20 +178,30 @@ def shape(request: pytest.FixtureRequest) -> Shape:
     return found
 
 
+@pytest.fixture(scope="module")
+def filled() -> Iterator[dict[str, Filled]]:
+    """What tests have filled, by the shapes' names."""
+    made: dict[str, Filled] = {}
+    yield made
+    for each in made.values():
+        each.table.close()
+
+
 @pytest.fixture(params=[(False, False), (False, True), (True, False), (True, True)], ids=lambda each: str(each))
-def opened(request: pytest.FixtureRequest, shape: Shape) -> Iterator[Open]:
+def opened(request: pytest.FixtureRequest, shape: Shape, filled: dict[str, Filled]) -> Iterator[Open]:
     """Opens the shape's world, ascending or descending, with failing lanes that fail the query or not."""
     reverse, partial = request.param
-    filled, worlds = Filled(shape), list[World]()
+    worlds: list[World] = []
+    if shape.name not in filled:
+        filled[shape.name] = Filled(shape)
 
     def open_world() -> World:
-        worlds.append(World(shape, filled, reverse, partial))
+        worlds.append(World(shape, filled[shape.name], reverse, partial))
         return worlds[-1]
 
     yield open_world
     for world in worlds:
         world.runner.close()
-    filled.table.close()
 
 
 def ids(page: Page) -> list[str]:

@@ -18,20 +18,27 @@ from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import ReshardStep
 from tests.simulator.client import Weather
 from tests.simulator.clients import FIRST_KINDS
-from tests.simulator.history import OWN_SHARDS, TABLE_SHARDS, WAITS, Setting, index_shards, run, setting_of
+from tests.simulator.history import OWN_SHARDS, TABLE_SHARDS, WAITS, Setting, Told, index_shards, run, setting_of
 from tests.simulator.movers import Plot
 from tests.simulator.numberers import NUMBERED_KINDS
 from tests.simulator.parts import EveryMarkIsKnown, Parts, WithoutConditions, without
+from tests.simulator.played import Played, folder_of_run
 from tests.simulator.tallying import TALLYING_KINDS
 from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, FAMILY_KINDS
 
 THERE = Plot("start", ShardBump(0, 1, 2))
 
 
-def test_histories(histories: range) -> None:
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played[Told]:
+    """Plays histories, each in the setting of its number, and each once."""
+    return Played(folder_of_run(tmp_path_factory) / "reshards", lambda seed: run(seed, setting_of(seed)))
+
+
+def test_histories(histories: range, played: Played[Told]) -> None:
     for seed in histories:
         try:
-            run(seed, setting_of(seed))
+            played(seed)
         except AssertionError as error:
             raise AssertionError(f"history {seed}: {error}") from error
 
@@ -72,11 +79,11 @@ COUNTED = range(165)
 
 
 @pytest.fixture(scope="module")
-def counted() -> list[Counter[str]]:
+def counted(played: Played[Told]) -> list[Counter[str]]:
     """What is carried out in some histories in a row, by their kind."""
     found = [Counter[str]() for _ in range(5)]
     for seed in COUNTED:
-        told = run(seed, setting_of(seed))
+        told = played(seed)
         found[seed % 5].update(Counter(told.done) + Counter(told.fed))
     return found
 
