@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pydantic import Field
 
 from shardweave import (
     Entity,
+    GraphQL,
     HashKey,
     Index,
     Lookup,
@@ -109,6 +111,19 @@ def test_a_property_in_the_middle_may_be_left_out(ann: testing.Client) -> None:
     assert ann.get("/v1/entries/north/x").status == 400
 
 
+def test_a_partition_as_one_value_may_leave_out_what_the_token_says(
+    client: testing.Client, ann: testing.Client
+) -> None:
+    made = ann.put("/v1/entries/north/7", {"text": "x"}).expect(201)
+    client.as_caller("bob", tenant="bolt").put("/v1/entries/north/8", {}).expect(201)
+    for partition in ("north", "north/acme"):
+        assert ann.get("/v1/entries", partition=partition).json["items"] == [made.json]
+    assert ann.get("/v1/entries", partition="south").json["items"] == []
+    assert ann.get("/v1/entries", partition="north/bolt").status == 403
+    refused = ann.get("/v1/entries", partition="").expect(400)
+    assert refused.problem.fix == "write region: a record has all of them"
+
+
 def test_without_a_token_or_its_claim_a_short_path_tells_nothing(client: testing.Client, ann: testing.Client) -> None:
     ann.put("/v1/teams/red", {}).expect(201)
     nobody, outsider = client, client.as_caller("eve")
@@ -158,6 +173,16 @@ def test_errors_of_a_callers_database_ask_for_no_claim(client: testing.Client) -
         with pytest.raises(UnknownName) as caught:
             grant.key(given)
         assert "tenant" not in str(caught.value)
+
+
+def test_a_list_of_a_partition_in_graphql_may_leave_out_what_the_token_says() -> None:
+    service = ModuleType("entries")
+    vars(service).update(schema=lambda key_format: SCHEMA, graphql=GraphQL())
+    ann = testing.Client(service).as_caller("ann", tenant="acme")
+    ann.put("/v1/entries/north/7", {"text": "x"}).expect(201)
+    for partition in ("north", "north/acme"):
+        asked = {"query": f'{{ entriesById(id: "{partition}") {{ items {{ number }} }} }}'}
+        assert ann.post("/graphql", asked).json["data"]["entriesById"] == {"items": [{"number": 7}]}
 
 
 def test_the_document_and_clients_have_the_short_paths(client: testing.Client, ann: testing.Client) -> None:

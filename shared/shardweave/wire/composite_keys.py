@@ -11,6 +11,8 @@ properties themselves:
 An empty part is refused in an equality, since no record could match. A partition has no prefix, since each of its
 values is a separate hash key. The separator is the entity's (`/` by default). The last part may contain it; if another
 part contains it, use that property's own parameter instead. Each part is parsed like its property's parameter.
+
+Properties that are bound to a claim may be left out of an equality, all of them together.
 """
 
 from __future__ import annotations
@@ -36,16 +38,19 @@ class Read(Protocol):
 
 @dataclass(frozen=True)
 class Composite:
-    """The properties of a key as one value. `name` is the parameter."""
+    """The properties of a key as one value. `name` is the parameter, `claims` the properties that callers' claims
+    say."""
 
     name: str
     properties: tuple[Property, ...]
     separator: str
+    claims: frozenset[str] = frozenset()
 
     def parameters(self) -> list[Parameter]:
         """The descriptions of its parameters."""
-        names = self.separator.join(each.stored for each in self.properties)
-        found = [Parameter(self.name, f"Equal to this; `{names}` in one value.")]
+        names = self._names(self.properties)
+        short = f", or `{self._names(self._unclaimed)}`" if self._may_be_short else ""
+        found = [Parameter(self.name, f"Equal to this; `{names}`{short} in one value.")]
         if self.name == SORT:
             found += [
                 Parameter(f"{SORT}.prefix", f"`{names}` in one value begins with this."),
@@ -77,17 +82,30 @@ class Composite:
 
     def _equal(self, text: str, read: Read) -> dict[str, Constraint]:
         parts = self._parts(text)
-        faults = [f"it has {len(self.properties)} parts"] if len(parts) < len(self.properties) else []
+        short = self._may_be_short and len(parts) <= len(self._unclaimed)
+        needed = self._unclaimed if short else self.properties
+        faults = [f"it has {len(needed)} parts"] if len(parts) < len(needed) else []
         faults += [
             f"its part {each.stored} is empty, as no record's is"
-            for each, part in zip(self.properties, parts, strict=False)
+            for each, part in zip(needed, parts, strict=False)
             if not part
         ]
         if faults:
-            whole = f"write {self.separator.join(each.stored for each in self.properties)}"
+            whole = f"write {self._names(needed)}"
             fix = f"{whole}, or use {SORT}.prefix" if self.name == SORT else f"{whole}: a record has all of them"
             raise ValueRefused(faults[0], where=self.name, fix=fix)
-        return self._fixed(parts, self.name, read)
+        return {each.stored: Equal(read(each, part, self.name)) for each, part in zip(needed, parts, strict=True)}
+
+    @property
+    def _unclaimed(self) -> tuple[Property, ...]:
+        return tuple(each for each in self.properties if each.stored not in self.claims)
+
+    @property
+    def _may_be_short(self) -> bool:
+        return 0 < len(self._unclaimed) < len(self.properties)
+
+    def _names(self, properties: tuple[Property, ...]) -> str:
+        return self.separator.join(each.stored for each in properties)
 
     def _prefix(self, text: str, read: Read) -> dict[str, Constraint]:
         *whole, begun = self._parts(text)
@@ -120,7 +138,12 @@ def composites(entity: EntityType[Any]) -> tuple[Composite, ...]:
     """The composite keys of an entity. One whose parameter's name is a property's is left out."""
     keys = ((PARTITION, entity.keys.design.partition), (SORT, entity.keys.design.sort))
     return tuple(
-        Composite(name, tuple(entity.condition_property(element.name) for element in elements), entity.separator)
+        Composite(
+            name,
+            tuple(entity.condition_property(element.name) for element in elements),
+            entity.separator,
+            frozenset(entity.claims),
+        )
         for name, elements in keys
         if len(elements) > 1 and name not in entity.properties
     )
