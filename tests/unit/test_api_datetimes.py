@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import urllib.parse
 
+import pytest
+
 from shardweave.schema.declarations import Index
 from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property, updated_property
@@ -63,6 +65,23 @@ def test_a_number_and_a_naive_time_are_refused() -> None:
     naive = {"ticketId": "a", "ends": "2030-01-01T00:00:00"}
     assert "time zone" in problem_of(client.post("/v1/tickets", naive), 400, "value_refused")["detail"]
     assert client.get("/v1/tickets/a").status == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "since", "refused"),
+    [
+        ("created", "3 March 1973", ["1969-12-31T23:59:59.999Z", "1970-01-01T00:00:01Z", "1973-03-03T09:46:39.999Z"]),
+        ("ends", "1970", ["1969-12-31T23:59:59Z"]),
+    ],
+)
+def test_a_time_without_an_epoch_number_is_refused_as_a_time(name: str, since: str, refused: list[str]) -> None:
+    client = Client(api_of(SCHEMA))
+    for time in (*refused, "0001-01-01T00:00:00Z", "2286-11-20T17:46:40Z", "9999-12-31T23:59:59Z"):
+        problem = problem_of(client.post("/v1/tickets", {"ticketId": "a", name: time}), 400, "value_refused")
+        detail = f"a datetime of this property lies from {since} to 2286"
+        assert (problem["detail"], problem["where"], problem["fix"]) == (detail, name, "give one of these years")
+    assert client.get("/v1/tickets/a").status == 404
+    assert client.post("/v1/tickets", {"ticketId": "a", "created": "1973-03-03T09:46:40Z"}).status == 201
 
 
 def test_conditions_and_filters_take_text_and_numbers() -> None:

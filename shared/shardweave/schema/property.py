@@ -336,7 +336,7 @@ def _codec_of_field(info: FieldInfo) -> Codec | None:
     declared = next((item for item in info.metadata if isinstance(item, Codec)), None)
     found = declared or codec_of(info.annotation)
     unit = _unit_of(info)
-    return TimestampCodec(unit) if unit is not None and isinstance(found, DateTimeCodec) else found
+    return TimestampCodec(unit, of_datetimes=True) if unit is not None and isinstance(found, DateTimeCodec) else found
 
 
 def _unit_of(info: FieldInfo) -> Literal["ms", "s"] | None:

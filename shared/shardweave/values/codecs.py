@@ -38,7 +38,7 @@ from pydantic_core import PydanticCustomError
 from ..errors import ValueRefused
 from ..table.layout import KeyType
 from ..table.values import Value, number, number_text
-from .stored_form import datetime_text, stored_form
+from .stored_form import checked_epoch, datetime_text, stored_form
 
 _DIGITS = {ord(digit): str(9 - int(digit)) for digit in "0123456789"}
 _SIGNED = _DIGITS | {ord("p"): "n", ord("n"): "p"}
@@ -155,18 +155,17 @@ class DecimalCodec(Codec):
 
 
 class TimestampCodec(Codec):
-    """Epoch time as a whole number. `unit` is `ms` (13 digits) or `s` (10 digits)."""
+    """Epoch time as a whole number, `unit` `ms` (13 digits) or `s` (10); with `of_datetimes` given as datetimes."""
 
     name = "Timestamp"
     key_type = "N"
     complement = _DIGITS
 
-    def __init__(self, unit: Literal["ms", "s"] = "ms") -> None:
-        self.unit = unit
-        self.width = 13 if unit == "ms" else 10
+    def __init__(self, unit: Literal["ms", "s"] = "ms", *, of_datetimes: bool = False) -> None:
+        self.unit, self.width, self._of_datetimes = unit, 13 if unit == "ms" else 10, of_datetimes
 
     def encode(self, value: Value) -> str:
-        number = whole(self, value)
+        number = checked_epoch(whole(self, value), self.unit) if self._of_datetimes else whole(self, value)
         if not 0 <= number < 10**self.width:
             fix = "give epoch seconds, not milliseconds" if self.unit == "s" else "give epoch milliseconds up to 2286"
             raise self.refuse(f"it does not fit {self.width} digits of epoch {self.unit}", fix)

@@ -93,6 +93,14 @@ def epoch_number(value: dt.datetime, unit: Literal["ms", "s"]) -> int:
     return (value - _EPOCH) // (_MILLISECOND if unit == "ms" else _SECOND)
 
 
+def checked_epoch(number: int, unit: Literal["ms", "s"]) -> int:
+    """The number of a datetime. Raises ValueRefused for one that no Timestamp of the unit can be."""
+    since, least, end = ("3 March 1973", 10**11, 10**13) if unit == "ms" else ("1970", 0, 10**10)
+    if number and not least <= number < end:
+        raise ValueRefused(f"a datetime of this property lies from {since} to 2286", fix="give one of these years")
+    return number
+
+
 def datetime_begin(text: str) -> str:
     """The prefix of an instant's stored text, from a prefix as people write it: a complete time with its zone, in any
     form, is converted to its stored text; an incomplete one is kept."""
