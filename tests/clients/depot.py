@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Literal
 
 from pydantic import BaseModel
@@ -74,12 +75,14 @@ class Page(Entity, token="page"):
     title: str
     state: Literal["open", "done"] = "open"
     filter: int = 0
+    made: dt.date = dt.date(2025, 1, 1)
 
     numbering = Sequence("num", within=("tenant_id", "client_id"))
     client_hash_key = HashKey("tenant_id", "client_id")
     tenant_hash_key = HashKey("tenant_id")
     filter_range_key = RangeKey(desc("filter"), "num")
     state_range_key = RangeKey("state", "title")
+    made_range_key = RangeKey(desc("made"), "title")
 
 
 class Answer(Entity, token="answer", partition=("tenant_id", "page_id"), sort=("record", "answer_no")):
@@ -99,5 +102,6 @@ def schema(key_format: KeyFormat = ORDERED) -> Schema:
         Index("byFilter", "client_hash_key", "filter_range_key"),
         Index("filter", "tenant_hash_key", "filter_range_key"),
         Index("byState", "tenant_hash_key", "state_range_key"),
+        Index("byMade", "tenant_hash_key", "made_range_key"),
     ]
     return Schema([Client, ClientKey, Page, Answer], indexes, key_format=key_format)

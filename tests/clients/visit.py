@@ -18,6 +18,8 @@ def right() -> None:
     client.pages.by_filter(clientId="c", filter_=Between(3), filter={"state": "open", "filter": 5})
     client.pages.by_filter2(filter_=3, num=Between(None, 5))
     client.pages.by_state(state="done", title=Prefix("a"))
+    client.pages.by_made(made=Between("2025-01-01"))
+    client.pages.by_made(made="2025-01-01", title=Prefix("a"))
     client.clients.by_country(address_country_code="NO", address_city=Prefix("O"))
     print(client.clients.create({"address": {"country": {"code": "NO"}}}).record["address"])
 
@@ -27,6 +29,7 @@ def wrong() -> None:
     client.answers.get("p", "yes")  # wrong: the number is a part of the key
     client.answers.get("p", "yes", "3")  # wrong: the number is a number
     client.answers.get("p", "maybe", 3)  # wrong: there is no such record
+    client.pages.by_made(made=Prefix("2025"))  # wrong: a descending property has no prefix
     client.pages.by_state(state="shut")  # wrong: there is no such state
     client.pages.by_filter(clientId="c", filter={"state": "shut"})  # wrong: nor here
     client.pages.by_filter(clientId="c", filter={"eq": 5})  # wrong: there is no such property

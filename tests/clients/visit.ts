@@ -9,12 +9,15 @@ void client.answers.get({ pageId: "p", record: "yes", answerNo: 3 });
 client.pages.byFilter({ clientId, filter: { from: 3 } }, { filter: { state: "open", filter: 5 } });
 client.pages.byFilter2({ filter: 3, num: { to: 5 } });
 client.pages.byState({ state: "done", title: { prefix: "a" } });
+client.pages.byMade({ made: { from: "2025-01-01" } });
+client.pages.byMade({ made: "2025-01-01", title: { prefix: "a" } });
 client.clients.byCountry({ "address.country.code": "NO", "address.city": { prefix: "O" } });
 void client.clients.create({ address: { country: { code: "NO" } } }).then((made) => made.record.address.city);
 
 void client.answers.get({ pageId: "p", record: "yes" }); // wrong: the number is a part of the key
 void client.answers.get({ pageId: "p", record: "yes", answerNo: "3" }); // wrong: the number is a number
 void client.answers.get({ pageId: "p", record: "maybe", answerNo: 3 }); // wrong: there is no such record
+client.pages.byMade({ made: { prefix: "2025" } }); // wrong: a descending property has no prefix
 client.pages.byState({ state: "shut" }); // wrong: there is no such state
 client.pages.byFilter({ clientId }, { filter: { state: "shut" } }); // wrong: nor here
 client.pages.byFilter({ clientId }, { filter: { eq: 5 } }); // wrong: there is no such property

@@ -252,11 +252,11 @@ def _list_names(entity: EntityType[Any]) -> dict[str | None, str]:
 def _lists(entity: EntityType[Any], parameters: Mapping[str, Json]) -> Iterator[ListDescription]:
     names = _list_names(entity)
     for index, view in entity.views.items():
-        fixed = [
-            _member(entity, parameters, each.name, claimed=each.name in entity.claims) for each in view.hash_elements
-        ]
+        fixed = [_member(parameters, each.name, claimed=each.name in entity.claims) for each in view.hash_elements]
         ranged = [
-            _member(entity, parameters, each.name) for each in view.range_elements if f"{each.name}.eq" in parameters
+            _member(parameters, each.name, descending=each.descending)
+            for each in view.range_elements
+            if f"{each.name}.eq" in parameters
         ]
         shapes = [Shape((*fixed, *ranged[:place]), each) for place, each in enumerate(ranged)] or [Shape(tuple(fixed))]
         name = names[index]
@@ -283,8 +283,9 @@ def _collection(document: Json, name: str, shared: EntityType[Any]) -> Collectio
     return CollectionDescription(name, path, described["summary"], item, listed)
 
 
-def _member(entity: EntityType[Any], parameters: Mapping[str, Json], name: str, *, claimed: bool = False) -> Member:
-    return Member(name, _without_null(parameters[f"{name}.eq"]), f"{name}.prefix" in parameters, not claimed)
+def _member(parameters: Mapping[str, Json], name: str, *, claimed: bool = False, descending: bool = False) -> Member:
+    begins = f"{name}.prefix" in parameters and not descending  # in reverse order a text has no beginning
+    return Member(name, _without_null(parameters[f"{name}.eq"]), begins, not claimed)
 
 
 def _without_null(schema: Json) -> Json:
