@@ -16,7 +16,7 @@
 
 The fixtures are `clock`, `database`, which takes the fixture `schema`, and `client`, which takes the fixture
 `service`: a module, or the name of one that ships. Everything is in memory and ends with the test. No test waits: what
-pauses lets the clock go on.
+pauses lets the clock go on. The classes can also be used without pytest.
 """
 
 from __future__ import annotations
@@ -30,15 +30,13 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 from urllib.parse import quote, urlencode
 
-import pytest
-
 from .api.app import REQUEST_ID, Observation, Observe
 from .api.lambda_event import authorizer_of, event_of, verified_token
 from .api.operators import ALL_OPERATORS
 from .api.problems import MEDIA_TYPE, TYPE_PREFIX
 from .database.database import Database
 from .database.read_models import StreamFollower
-from .errors import InputError
+from .errors import ConfigurationError, InputError
 from .keys.shard_key import ExternalKeys
 from .query.cursor import CursorKeys
 from .schema.schema import Schema
@@ -356,21 +354,41 @@ def _parameter(value: Any) -> str:
 
 # -- fixtures -------------------------------------------------------------------------------------------------------
 
+try:
+    import pytest
 
-@pytest.fixture
+    fixture = pytest.fixture
+except ModuleNotFoundError as error:
+    if error.name != "pytest":
+        raise
+
+    def fixture(function: Any) -> Any:  # type: ignore[no-redef]
+        """A fixture where there is no pytest: it says so to whoever uses it."""
+
+        def missing(*arguments: Any, **named: Any) -> Any:
+            raise ConfigurationError(
+                f"{function.__name__} is a fixture of pytest, which is not installed",
+                where="shardweave.testing",
+                fix="`pip install pytest`, or use Client, Clock and Database themselves",
+            )
+
+        return missing
+
+
+@fixture
 def clock() -> Clock:
     """A clock of the test's own."""
     return Clock()
 
 
-@pytest.fixture
+@fixture
 def database(schema: Schema, clock: Clock) -> Iterator[Database]:
     """A fresh database in memory, of the fixture `schema`."""
     with Database(schema, clock=clock, waiting=clock.waiting) as opened:
         yield opened
 
 
-@pytest.fixture
+@fixture
 def client(service: ModuleType | str | Schema, clock: Clock) -> Iterator[Client]:
     """A client of the fixture `service`, whose `database` has its records."""
     with Client(service, clock) as opened:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -41,6 +43,32 @@ def test_pauses_move_the_clock_and_take_no_time() -> None:
     assert (clock.now_ms, clock.waiting.monotonic()) == (1_500, 1.5)
     clock.set(0)
     assert clock.waiting.monotonic() == 1.5, "what measures a time goes on, whatever day it is"
+
+
+# -- without pytest
+
+
+def test_the_classes_need_no_pytest_and_the_fixtures_say_that_it_is_missing() -> None:
+    script = """
+import sys
+sys.modules["pytest"] = None
+from shardweave import errors
+from shardweave.testing import Client, Clock, client, clock, database
+with Client("user_service") as asked:
+    print(asked.get("/v1/users/nobody").status, Clock(5)())
+for fixture in (clock, lambda: database(None, None), lambda: client("user_service", None)):
+    try:
+        fixture()
+    except errors.ConfigurationError as error:
+        print(error.message, "|", error.fix)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    first, *said = run.stdout.splitlines()
+    assert first == "404 5"
+    fix = "`pip install pytest`, or use Client, Clock and Database themselves"
+    names = ("clock", "database", "client")
+    assert said == [f"{name} is a fixture of pytest, which is not installed | {fix}" for name in names]
 
 
 # -- the client
