@@ -21,7 +21,7 @@ from shardweave.schema.entity import Entity, nanoid
 from shardweave.schema.property_options import ttl_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.service.build import feeding
-from shardweave.store import Create, Delete
+from shardweave.store import Create, Delete, RetryClock, Store
 from shardweave.store.relations.deletion_work import deletion_key
 from shardweave.store.relations.enforced import DELETING, counter_key
 from shardweave.table.fault_injection import WRITES, Call, Crash, Crashed, Script
@@ -332,20 +332,63 @@ def test_a_schema_without_such_children_has_no_more_to_do() -> None:
     assert feeding(plain, World(schema=Schema([Note])).store) is plain
 
 
+def told(world: World, **options: Any) -> tuple[int, str, str]:
+    """The exit code, and what the command writes. Where it waits, time passes."""
+
+    def sleep(seconds: float) -> None:
+        world.clock.now += int(seconds * 1000)
+
+    output, errors = io.BytesIO(), io.StringIO()
+    streams = Streams(io.BytesIO(), output, errors, world.clock)
+    code = tell(world.other, streams, sleep=sleep, **options)
+    return code, output.getvalue().decode(), errors.getvalue()
+
+
+@pytest.mark.parametrize("asked", [{"go_on": True, "wait": True}, {"go_on": False, "wait": True}])
+def test_the_command_waits_for_one_that_a_killed_process_holds(asked: dict[str, bool]) -> None:
+    world, script = hotel()
+    script._left = [None, None, None, Crash()]
+    with pytest.raises(Crashed):
+        world.store.delete(Room, "r")
+    begun, (deletion,) = world.clock.now, world.other.deletions()
+    assert deletion.held_until > begun
+    code, output, errors = told(world, **asked)
+    assert (code, output) == (0, "")
+    assert errors.startswith("1 deletion held; waiting until 2024-10-27 03:33:35 UTC\ncontinued; 0 records left\n")
+    assert world.clock.now == deletion.held_until, "no longer than it was held"
+    assert is_gone(world)
+
+
+@pytest.mark.parametrize(("seconds", "is_done"), [(0.4, True), (3, False)])
+def test_one_that_takes_longer_than_a_turn_is_continued_while_it_gets_on(seconds: float, is_done: bool) -> None:
+    world, _ = hotel()
+    stopped(world)
+    later(world)
+
+    def slow() -> float:
+        """Each look at the clock takes some seconds, so that a turn of 30 seconds is soon over."""
+        world.clock.now += int(seconds * 1000)
+        return world.clock.now / 1000
+
+    waiting = RetryClock(sleep=lambda seconds: None, monotonic=slow)
+    world.other = Store(SCHEMA, world.inner, clock=world.clock, maps=world.maps, waiting=waiting)
+    code, _, errors = told(world, go_on=True)
+    assert errors.count("continued") > 1
+    assert (code == 0, is_gone(world)) == (is_done, is_done)
+
+
 def test_the_command_lists_and_continues_them(tmp_path: Path) -> None:
     world, _ = hotel()
     stopped(world)
 
-    def told(*, go_on: bool) -> tuple[int, str, str]:
-        output, errors = io.BytesIO(), io.StringIO()
-        code = tell(world.other, Streams(io.BytesIO(), output, errors), go_on=go_on)
-        return code, output.getvalue().decode(), errors.getvalue()
-
-    line = "room roomId=r: since 2024-10-27 03:33:20 UTC, 0 of 70 gone\n"
-    assert told(go_on=False) == (0, line, "")
-    assert told(go_on=True) == (1, line, "")
+    line = "room roomId=r: since 2024-10-27 03:33:20 UTC, 0 of 70 gone"
+    held = "1 deletion not continued: held by the process that worked on it last, which may have ended; --wait goes on "
+    held += "when that is over, at 2024-10-27 03:33:25 UTC at the latest\n"
+    assert told(world, go_on=False) == (0, f"{line}, held until 2024-10-27 03:33:25 UTC\n", "")
+    assert told(world, go_on=True) == (1, f"{line}, held until 2024-10-27 03:33:25 UTC\n", held)
     later(world)
-    assert told(go_on=True) == (0, "", "continued; 0 records left\nno deletion is under way\n")
+    assert told(world, go_on=False) == (0, f"{line}\n", "")
+    assert told(world, go_on=True) == (0, "", "continued; 0 records left\nno deletion is under way\n")
     shardweave("load", "-", "--data", str(tmp_path))
     outcome = shardweave("deletions", "--continue", "--data", str(tmp_path))
     assert (outcome.code, outcome.output, outcome.errors) == (0, "", "no deletion is under way\n")

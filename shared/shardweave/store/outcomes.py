@@ -38,13 +38,15 @@ class Applied:
 @dataclass(frozen=True)
 class Deletion:
     """The deletion of a parent that was begun and has not ended: which record it is, since when (epoch milliseconds),
-    how many records belonged to it then, and how many are left."""
+    how many records belonged to it then, and how many are left. `held_until` is the time (epoch milliseconds) until
+    which only the process that worked on it last goes on with it, which may have ended; in the past if any may."""
 
     entity: str
     key: Mapping[str, Any]
     since: int
     total: int
     left: int
+    held_until: int = 0
 
 
 @dataclass(frozen=True)

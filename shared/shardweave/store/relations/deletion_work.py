@@ -144,6 +144,13 @@ class StoredDeletions:
         now = self.moment_of(work.entity).now_ms
         return work.until <= now and self._put(replace(work, until=now + int(seconds * 1000) + MARGIN_MS))
 
+    def release(self, work: DeletionWork) -> None:
+        """Let any process go on with some work that this one has taken, and for which it has no more time."""
+        (item,) = self.reader.items([deletion_key(work.entity, work.identity)])
+        held = None if item is None else DeletionWork.decode(self.entities, item)
+        if held is not None:
+            self._put(replace(held, until=self.moment_of(work.entity).now_ms))
+
     def progress(self, works: Sequence[DeletionWork]) -> list[Deletion]:
         """How far some work is. Work that has ended meanwhile is left out."""
         counters = self.reader.items([counter_key(each.entity, each.identity) for each in works])
@@ -153,7 +160,8 @@ class StoredDeletions:
                 left = sum(counter.get(link.attribute, 0) for link in work.entity.children)
                 identifying = work.entity.identifying
                 named = {name: identifying[name].python(value) for name, value in work.identity.items()}
-                found.append(Deletion(work.entity.token, named, work.since, max(work.total, left), left))
+                total = max(work.total, left)
+                found.append(Deletion(work.entity.token, named, work.since, total, left, work.until))
         return found
 
     def end(self, work: DeletionWork, closing: WriteAction) -> None:

@@ -116,6 +116,7 @@ class Removing:
                     count += 1
                     self.resume(work, course)
             except DeleteIncomplete:
+                self.stored.release(work)
                 break
             except ShardweaveError as error:
                 failed = failed or error
