@@ -241,7 +241,8 @@ def test_commands_in_the_wrong_state_are_refused_and_taken_back_leaves_the_old_a
     made.run()
     made.do("abort")
     assert made.run()["state"] == ""
-    assert made.status() == {"entity": "purchase", "state": "", "done": False, "waitingMs": 0, "passes": {}}
+    ended = {"entity": "purchase", "state": "", "done": False, "waitingMs": 0, "run": "", "savedMs": 0, "passes": {}}
+    assert made.status() == ended
     assert [made.get("orders", number) for number in range(4)] == before
     assert made.get("purchases", 1) is None
     assert made.server.stop() == 0

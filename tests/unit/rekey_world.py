@@ -98,6 +98,7 @@ class RekeyWorld:
     ) -> None:
         self.schema, self.mapping, self.waits, self.old_table = schema, mapping, waits, old_table
         self.now, self.leases = NOW, leases
+        self.waiting = RetryClock(sleep=lambda seconds: None)
         self.inner = new_table or EmbeddedTable(schema.layout, clock=lambda: self.now / 1000)
         self.table = self.inner if faults is None else faults(self.inner)
         self.forms = forms_given(schema, mapping)
@@ -114,8 +115,7 @@ class RekeyWorld:
         table = table or self.table
         given = self.forms if forms else {}
         maps = LeasedMaps(table, self.leases, clock=self.clock, monotonic=self.clock, forms=given, bringing=bringing)
-        waiting = RetryClock(sleep=lambda seconds: None)
-        return Store(self.schema, table, clock=self.clock, maps=maps, waiting=waiting)
+        return Store(self.schema, table, clock=self.clock, maps=maps, waiting=self.waiting)
 
     def rekey(self, *, table: Table | None = None, **options: Any) -> Rekey:
         """Who brings the table in, in another process."""

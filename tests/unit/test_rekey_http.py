@@ -69,7 +69,8 @@ def test_an_operator_brings_records_in() -> None:
     ask(of, "POST", f"{PATH}/run")
     assert ask(of, "POST", f"{PATH}/finish")[1]["state"] == "finish"
     assert ask(of, "POST", f"{PATH}/run")[1]["state"] == ""
-    assert ask(of, "GET", PATH)[1] == {"entity": "user", "state": "", "done": False, "waitingMs": 0, "passes": {}}
+    ended = {"entity": "user", "state": "", "done": False, "waitingMs": 0, "run": "", "savedMs": 0, "passes": {}}
+    assert ask(of, "GET", PATH)[1] == ended
 
 
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/run", *(f"{PATH}/{verb}" for verb in COMMANDS)])

@@ -17,6 +17,7 @@ refused.
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -24,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigurationError, InputError
-from ..maintenance.rekeying import OldTable, Rekey, RekeyReport
+from ..maintenance.rekeying import COMPLETE, STOPPED, UNDER_WAY, OldTable, Rekey, RekeyReport
 from ..reshard.leased_maps import guards_inside_writes
 from ..reshard.phases import Waits
+from ..reshard.rekey_states import DUAL, FOLLOW
 from ..reshard.timings import decode_waits
 from ..schema.old_forms import OldForm
 from ..service.build import Service
@@ -44,7 +46,7 @@ from .schemas import entity_of
 ACTIONS = {
     "start": "begin to bring the records in",
     "run": "bring the records after their old items, compare them, and do what the state asks for",
-    "status": "write the state and the results of the last run, as one JSON document",
+    "status": "write the state and the results of the current or last run, as one JSON document, and say what is next",
     "switch": "let Database read and write the records, and repeat each write on the old item",
     "back": "leave the records to the programs that write the old items again",
     "finish": "let `run` end it: Database writes the records alone; there is no way back",
@@ -115,7 +117,10 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
             return _run(rekey, streams)
         if options.action != "status":
             getattr(rekey, options.action)()
-        streams.write(json.dumps(document(rekey.status()), ensure_ascii=False))
+        status = rekey.status()
+        streams.write(json.dumps(document(status), ensure_ascii=False))
+        if options.action == "status":
+            streams.say(standing(status))
     return 0
 
 
@@ -185,6 +190,34 @@ def readable(report: RekeyReport) -> list[str]:
     return [*lines, f"{report.entity}: {report.state or 'nothing is being brought in'}"]
 
 
+def standing(report: RekeyReport) -> str:
+    """How it stands, and which command comes next."""
+    head = f"{report.entity}: {report.state}: "
+    told = f"it last told of itself at {_utc(report.saved_ms)}"
+    if not report.state:
+        return f"{report.entity}: nothing is being brought in"
+    if report.run == UNDER_WAY:
+        fix = "if its process has ended, `shardweave rekey run` takes it over at once"
+        return f"{head}a run may be under way: {told}; {fix}"
+    if report.run == STOPPED:
+        return f"{head}nobody runs it now: {told}; `shardweave rekey run` goes on where it came to"
+    if report.run != COMPLETE:
+        return f"{head}no run of this state has begun; next: `shardweave rekey run`"
+    if report.refused or report.differing or report.changed:
+        return f"{head}the last run is complete, and something is left (see `passes`); next: `shardweave rekey run`"
+    return f"{head}the last run is complete; next: {_NEXT.get(report.state, '`shardweave rekey run`')}"
+
+
+_NEXT = {
+    FOLLOW: "`shardweave rekey switch`, or `abort`",
+    DUAL: "stop the other programs, `shardweave rekey run`, and `finish`; or `back`",
+}
+
+
+def _utc(moment_ms: int) -> str:
+    return dt.datetime.fromtimestamp(moment_ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
 def document(report: RekeyReport) -> dict[str, Any]:
     """The report as JSON."""
     passes = {
@@ -204,5 +237,7 @@ def document(report: RekeyReport) -> dict[str, Any]:
         "state": report.state,
         "done": report.done,
         "waitingMs": report.waiting_ms,
+        "run": report.run,
+        "savedMs": report.saved_ms,
         "passes": passes,
     }

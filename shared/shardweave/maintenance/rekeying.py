@@ -17,7 +17,9 @@ die, anywhere: the next one continues. Every pass may be repeated.
 With the old items in another table there is no DUAL, since one transaction could not be sure to write both: programs
 that write them have to stop before `finish`, which leaves them as they are.
 
-State that is kept (see `progress`): the pass, its lanes and counts, and the results of the last whole run.
+State that is kept (see `progress`), when a run begins, every few seconds, and when it ends or stops: the pass, its
+lanes and counts, when that was, and the results of the last whole run. A run that has not told of itself for a minute
+has ended with its process; it can be taken over at any time.
 
 Costs: those of the passes (see `rekey_passes`): a run reads each old item and each record four times.
 """
@@ -46,6 +48,9 @@ from .run_fence import FencedSender, fenced, run_ended
 from .walk import PAGE, Lanes, Pace, Walk, entity_lanes, saved_places, table_lanes
 
 SAVED_SECONDS = 5.0
+SILENT_MS = 60_000
+"""A run that works tells how far it is more often."""
+COMPLETE, STOPPED, UNDER_WAY = "complete", "stopped", "under way"
 RUNS: Mapping[str, tuple[str, ...]] = {
     FOLLOW: ("bring", "sweep", "verify", "verify_records"),
     DUAL: ("bring", "sweep", "verify", "verify_records"),
@@ -63,7 +68,8 @@ OF_RECORDS = ("sweep", "verify_records", "count", "undo")
 @dataclass(frozen=True)
 class RekeyReport:
     """The state, and the results of the current or last run by pass. `waiting_ms` is the time that has to pass first;
-    `done`: the run is complete."""
+    `done`: the run is complete. `run` is how it stands with the run of this state: complete, stopped (also if its
+    process was killed) or under way, empty if none has begun; `saved_ms` is when it last told of itself."""
 
     entity: str
     state: str
@@ -71,6 +77,8 @@ class RekeyReport:
     waiting_ms: int = 0
     done: bool = False
     began_ms: int = 0
+    run: str = ""
+    saved_ms: int = 0
 
     @property
     def refused(self) -> int:
@@ -140,8 +148,10 @@ class Rekey:
         """The state, and the results of the current or last run."""
         seen = self._coordinator.read(self._entity)
         state = "" if seen is None else seen.control.rekey
-        report = self._decoded(self._progress.read() or {}, state)
-        return replace(report, waiting_ms=self._waiting(seen))
+        saved = self._progress.read() or {}
+        report = self._decoded(saved, state)
+        run = self._run_state(saved, report) if state and saved.get("of") == self._run_name(seen) else ""
+        return replace(report, waiting_ms=self._waiting(seen), run=run)
 
     def look(self) -> PassCounts:
         """What bringing the old items in would change, without writing anything."""
@@ -239,7 +249,8 @@ class Rekey:
         if seen is not None and state:
             seen = self._took_over(seen)
         try:
-            return self._ran(seen, state, follow, stop)
+            report = self._ran(seen, state, follow, stop)
+            return replace(report, run=COMPLETE if report.done else STOPPED, saved_ms=self._clock())
         finally:
             self._fence.token = ""
 
@@ -255,6 +266,7 @@ class Rekey:
         report = self._decoded(saved, state)
         if saved.get("of") != self._run_name(seen) or report.done:
             saved, report = {}, RekeyReport(self._entity.token, state, began_ms=self._clock())
+        self._save(seen, report, {name: saved[name] for name in ("pass", "lanes") if name in saved})
         for name in RUNS[state]:
             if (name in report.passes and saved.get("pass") != name) or (name in OF_PARENTS and not self._form.counts):
                 continue
@@ -284,9 +296,9 @@ class Rekey:
         places = saved_places(saved.get("lanes"), lanes) if goes_on else None
         counts = report.passes[name] if places is not None and name in report.passes else PassCounts()
         asking = self._asking if name in OF_RECORDS else self._old_asking
-        walk = Walk(asking, self._entity, lanes, getattr(self._passes, name), places=places, **self._pages)
+        walk = Walk(asking, self._entity, lanes, getattr(self._passes, name), places=places, **self._paged(lanes))
         pace, waiting = Pace(self._rate, self._parts.waiting), self._parts.waiting
-        kept_at = waiting.monotonic()
+        kept_at: float | None = None
         for results in walk.rounds():
             before = counts.read
             for each in results:
@@ -295,8 +307,9 @@ class Rekey:
             stopping = stop() and not walk.done
             # Also a run that only reads ends soon after another one has begun.
             self._check_state(seen)
-            if stopping or waiting.monotonic() - kept_at >= SAVED_SECONDS:
-                self._save(seen, report, {"pass": name, "lanes": [place.encode() for place in walk.places]})
+            if stopping or kept_at is None or waiting.monotonic() - kept_at >= SAVED_SECONDS:
+                reached = {"pass": name, "lanes": [place.encode() for place in walk.places]}
+                self._save(seen, report, {**reached, "stopped": True} if stopping else reached)
                 kept_at = waiting.monotonic()
             follow(report)
             if stopping:
@@ -308,6 +321,18 @@ class Rekey:
         return report, True
 
     # -- parts
+
+    def _paged(self, lanes: Lanes) -> dict[str, Any]:
+        """The size of pages and the number of workers: a round takes no longer than the time after which it is saved,
+        however low the rate is."""
+        most = int(self._rate * SAVED_SECONDS / max(1, len(lanes))) if self._rate else self._pages["page"]
+        return {**self._pages, "page": max(1, min(self._pages["page"], most))}
+
+    def _run_state(self, saved: Mapping[str, Any], report: RekeyReport) -> str:
+        if report.done:
+            return COMPLETE
+        is_silent = self._clock() - report.saved_ms > SILENT_MS
+        return STOPPED if saved.get("stopped") or is_silent else UNDER_WAY
 
     def _forget(self, old: EntityType[Any]) -> None:
         """Delete what the library keeps beside old items."""
@@ -393,7 +418,7 @@ class Rekey:
             name: [[*each.key, each.reason] for each in counts.examples] for name, counts in report.passes.items()
         }
         state = {"of": self._run_name(seen), "passes": passes, "examples": examples, "done": report.done}
-        self._progress.save({**state, "began": report.began_ms, **(more or {})})
+        self._progress.save({**state, "began": report.began_ms, "at": self._clock(), **(more or {})})
 
     def _decoded(self, saved: Mapping[str, Any], state: str) -> RekeyReport:
         examples = saved.get("examples", {})
@@ -404,5 +429,5 @@ class Rekey:
             )
             for name, counts in saved.get("passes", {}).items()
         }
-        began, done = int(saved.get("began", 0)), bool(saved.get("done"))
-        return RekeyReport(self._entity.token, state, passes, done=done, began_ms=began)
+        began, done, at = int(saved.get("began", 0)), bool(saved.get("done")), int(saved.get("at", 0))
+        return RekeyReport(self._entity.token, state, passes, done=done, began_ms=began, saved_ms=at)

@@ -63,6 +63,11 @@ class RekeyStatus(_Camel):
     state: str = Field(description="follow, dual, finish, purge or undo; empty when nothing is brought in.")
     done: bool = Field(description="Whether the run came to its end.")
     waiting_ms: int = Field(description="The time until every process knows the state.")
+    run: str = Field(
+        description="complete, stopped (also if its process was killed: `run` goes on) or under way; empty if no run "
+        "of the state has begun."
+    )
+    saved_ms: int = Field(description="When the run last told of itself, in epoch milliseconds; 0 if never.")
     passes: dict[str, RekeyPass]
 
 
@@ -150,6 +155,12 @@ def document(report: RekeyReport) -> bytes:
         for name, counts in report.passes.items()
     }
     status = RekeyStatus(
-        entity=report.entity, state=report.state, done=report.done, waiting_ms=report.waiting_ms, passes=passes
+        entity=report.entity,
+        state=report.state,
+        done=report.done,
+        waiting_ms=report.waiting_ms,
+        run=report.run,
+        saved_ms=report.saved_ms,
+        passes=passes,
     )
     return status.model_dump_json(by_alias=True).encode()
