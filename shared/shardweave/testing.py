@@ -362,7 +362,7 @@ except ModuleNotFoundError as error:
     if error.name != "pytest":
         raise
 
-    def fixture(function: Any) -> Any:  # type: ignore[no-redef]
+    def fixture(function: Any) -> Any:  # type: ignore[misc]
         """A fixture where there is no pytest: it says so to whoever uses it."""
 
         def missing(*arguments: Any, **named: Any) -> Any:
