@@ -33,7 +33,7 @@ MOVED_AS_IT_IS: dict[str, dict[str, Any]] = {
     "its time is before all time": {"created": -1},
     "its mark is a text": {"_mark": "x"},
 }
-WIDER_PEOPLE = ShardBump(0, char_bits=2, chars=4)
+WIDER_PEOPLE = ShardBump(0, char_bits=1, chars=4)
 IN_A_KEY: dict[str, dict[str, Any]] = {
     "what a key is built from is missing": {"group": None},
     "what a key is built from is another": {"nameCanonical": "zzz"},

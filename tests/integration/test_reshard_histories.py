@@ -133,7 +133,7 @@ def test_histories_reach_every_phase_and_meet_conflicts() -> None:
 
 BROKEN = {
     "phases end while requests of the one before are accepted": (
-        0,
+        115,
         Setting(
             plots=(THERE,),
             waits=replace(WAITS, accepted_ms=20_000),
@@ -142,7 +142,7 @@ BROKEN = {
         ),
     ),
     "copies of the control record are used for longer than phases wait for": (
-        200,
+        286,
         Setting(plots=(THERE,), trusted=replace(WAITS, lease_ms=60_000), shards=TABLE_SHARDS),
     ),
 }
