@@ -18,13 +18,23 @@ from shardweave.keys.sharding import ShardBump
 from shardweave.reshard.phases import ReshardStep
 from tests.simulator.client import Weather
 from tests.simulator.clients import FIRST_KINDS
+from tests.simulator.faulty_stores import (
+    ForgetsKeys,
+    ForgetsRevisions,
+    ReplacesSets,
+    ShowsLess,
+    TellsNothingOfBefore,
+    TurnsLists,
+)
 from tests.simulator.history import OWN_SHARDS, TABLE_SHARDS, WAITS, Setting, Told, index_shards, run, setting_of
+from tests.simulator.hosting import HOSTING_KINDS
 from tests.simulator.movers import Plot
 from tests.simulator.numberers import NUMBERED_KINDS
 from tests.simulator.parts import EveryMarkIsKnown, Parts, WithoutConditions, without
 from tests.simulator.played import Played, folder_of_run
+from tests.simulator.revising import WAYS
 from tests.simulator.tallying import TALLYING_KINDS
-from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, FAMILY_KINDS
+from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND
 
 THERE = Plot("start", ShardBump(0, 1, 2))
 
@@ -47,7 +57,7 @@ PLAIN, TAGGED, FAMILY, NUMBERED, SUMMED = range(5)
 FLOORS = {
     (EVERY_KIND, 12): PLAIN,
     (EVERY_TAGGED_KIND, 12): TAGGED,
-    (FAMILY_KINDS, 12): FAMILY,
+    (HOSTING_KINDS, 12): FAMILY,
     (NUMBERED_KINDS, 12): NUMBERED,
     (TALLYING_KINDS, 12): SUMMED,
     (("misplacements refused, by 1", "misplacements refused, by 3"), 6): PLAIN,
@@ -59,10 +69,24 @@ FLOORS = {
     (("things rewritten",), 100): TAGGED,
     (("rewrites that stopped",), 3): TAGGED,
     (("too many at once",), 6): PLAIN,
+    (("changes at their rev",), 15): PLAIN,
+    (("changes refused at an old rev",), 5): PLAIN,
+    (tuple(f"{way} at its rev" for way in WAYS), 2): FAMILY,
+    (("changes refused at an old rev",), 10): FAMILY,
+    (("answered by what another sent", "senders that died", "made once under a key"), 20): PLAIN,
+    (("answers of one that died",), 1): PLAIN,
+    (("other requests under a key refused",), 3): PLAIN,
+    (("answered by what another sent", "made once under a key"), 12): NUMBERED,
+    (("what was there",), 12): PLAIN,
+    (("whether it was made",), 6): PLAIN,
+    (("what was there", "whether it was made"), 6): NUMBERED,
     (("things with parts that went",), 30): FAMILY,
     (("deletions of many that ended",), 12): FAMILY,
     (("deletions that went on elsewhere",), 3): FAMILY,
     (("deletions whose process died",), 20): FAMILY,
+    (("guests that changed over",), 5): FAMILY,
+    (("guests that left",), 10): FAMILY,
+    (("guests listed", "guests listed by id"), 25): FAMILY,
     (("things made and numbered", "numbers kept", "upserts that made", "upserts that changed"), 60): NUMBERED,
     (("codes that were taken",), 10): NUMBERED,
     (("codes exchanged",), 2): NUMBERED,
@@ -188,6 +212,26 @@ def test_a_history_shows_that_a_guard_is_missing(guard: str) -> None:
     missing = MISSING[guard]
     run(missing.seed, missing.setting)
     assert _fails(missing.seed, replace(missing.setting, parts=missing.parts))
+
+
+FAULTY = {
+    "another revision is changed": (ForgetsRevisions, PLAIN, ("put", "change_at_rev", "change_at_old_rev")),
+    "the counter is set in another revision": (ForgetsRevisions, PLAIN, ("raise_counter_at_rev",)),
+    "a request under a key is carried out again": (ForgetsKeys, PLAIN, ("write_once", "write_again")),
+    "members replace a set": (ReplacesSets, TAGGED, ("put", "add_tags", "find", "get")),
+    "nothing is told of what was there": (TellsNothingOfBefore, PLAIN, ("put", "put_back")),
+    "a guest is not listed": (ShowsLess, FAMILY, ("seat_guest", "list_guests")),
+    "guests are listed in another order": (TurnsLists, FAMILY, ("seat_guest", "list_known_guests")),
+}
+"""What a store does wrong, in which histories, and what writers do in these."""
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+def test_histories_show_a_store_that_does_something_wrong(fault: str) -> None:
+    store, kind, kinds = FAULTY[fault]
+    settings = [(seed, replace(setting_of(seed), kinds=kinds)) for seed in range(kind, kind + 25, 5)]
+    assert not any(_fails(*each) for each in settings)
+    assert any(_fails(seed, replace(setting, parts=Parts(store=store))) for seed, setting in settings)
 
 
 def _fails(seed: int, setting: Setting) -> bool:

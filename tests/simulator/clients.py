@@ -37,6 +37,7 @@ from shardweave.store import Add, Delete, Put, RetryClock, Store, Update
 from shardweave.table.operations import PutItem as TablePut
 from shardweave.table.operations import TransactWrite
 from tests.simulator.client import Connection, Network, Weather
+from tests.simulator.guests import Guests
 from tests.simulator.oracle import Oracle, Value
 from tests.simulator.parts import Parts
 from tests.simulator.scheduler import Process, Simulation
@@ -97,6 +98,9 @@ class World:
     parts_of: dict[str, str] = field(default_factory=dict)
     """The thing of each part, and `deletions`: how many deletions of a thing began, and how many are under way."""
     deletions: dict[str, list[int]] = field(default_factory=dict)
+    guests: Guests = field(default_factory=Guests)
+    requests: list[Any] = field(default_factory=list)
+    """The requests under idempotency keys that were answered."""
 
     @property
     def model(self) -> type[Entity]:
@@ -125,7 +129,7 @@ class World:
             monotonic=lambda: self.simulation.now,
             waiting=self.waiting(),
         )
-        store = Store(
+        store = self.parts.store(
             self.schema,
             connection,
             clock=process.wall_ms,
@@ -147,9 +151,11 @@ class World:
         """A write arrived that nobody waits for any more: a create of its kind may bring a record back."""
         puts = operation.actions if isinstance(operation, TransactWrite) else (operation,)
         for put in puts:
-            if not isinstance(put, TablePut) or "thingId" not in put.item or put.condition is None:
+            if not isinstance(put, TablePut) or put.condition is None or not put.condition.evaluate({}):
                 continue
-            if put.condition.evaluate({}) and not str(put.item["thingId"]).startswith(SHARED):
+            if "guestId" in put.item:
+                self.guests.arrived_late(self.simulation.now, put.item)
+            elif "thingId" in put.item and not str(put.item["thingId"]).startswith(SHARED):
                 told, name = (self.parts_told, "partId") if "partId" in put.item else (self.oracle, "thingId")
                 told.arrived_late(self.simulation.now, put.item[name], put.item["number"])
 
@@ -466,6 +472,8 @@ class Writer:
                 place, given = record.place, self.world.given[value].get("place")
                 shown = None if place is None else place.model_dump()
                 assert shown == given, f"{name}: {value} is at {shown}, it was given {given}"
+                tags = self.world.given[value]["tags"]
+                assert record.tags == tags, f"{name}: {value} has {record.tags}, it was given {tags}"
             home = self.world.given.get(value or 0, {}).get("home") if self.world.placed else None
             if home is not None:
                 assert record.home.model_dump() == home, f"{name}: {value} is at home {record.home}, given was {home}"

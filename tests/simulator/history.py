@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ from tests.simulator.client import Network, Weather
 from tests.simulator.clients import KINDS, World
 from tests.simulator.deleters import Deletions
 from tests.simulator.feeders import Feeders
+from tests.simulator.guests import GUESTS
+from tests.simulator.hosting import HOSTING_KINDS, HostingWriter
 from tests.simulator.movers import Movers, Plot
 from tests.simulator.numberers import NUMBERED_KINDS, NumberingWriter
 from tests.simulator.oracle import Oracle
@@ -33,7 +36,7 @@ from tests.simulator.server import TTL, Server
 from tests.simulator.tallying import TALLYING_KINDS, TallyingWriter
 from tests.simulator.things import HOMES, MADE_UP, thing_schema
 from tests.simulator.walkers import Walker
-from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, FAMILY_KINDS, PLACED_KINDS, EveryWriter
+from tests.simulator.writers import EVERY_KIND, EVERY_TAGGED_KIND, PLACED_KINDS, EveryWriter
 
 WAITS = Waits(
     lease_ms=1_500,
@@ -114,7 +117,7 @@ def setting_of(seed: int) -> Setting:
     return (
         Setting(kinds=PLACED_KINDS if decided else EVERY_KIND, expiring=True, decided=decided),
         Setting(kinds=EVERY_TAGGED_KIND, tagged=True, expiring=True, rewriting=True),
-        Setting(kinds=FAMILY_KINDS, family=True, operations=24, moves=("thing", "part")),
+        Setting(kinds=HOSTING_KINDS, family=True, operations=24, moves=("thing", "part", "guest")),
         Setting(kinds=NUMBERED_KINDS, numbered=True, operations=24),
         Setting(kinds=TALLYING_KINDS, summed=True, operations=20, expiring=True, moves=("thing", "total", "tally")),
     )[seed % 5]
@@ -170,6 +173,8 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
     _check_end(world, maps["thing"])
     if setting.family:
         _check_parts(world, maps["part"])
+        entities = schema.entities["thing"], schema.entities["guest"]
+        world.guests.check_end(*entities, server, maps["guest"])
     if setting.summed:
         feeders.check_end()
     return Told(
@@ -210,8 +215,7 @@ def begin_clients(world: World, setting: Setting) -> None:
     skew = skew_of(setting)
 
     for position in range(setting.writers):
-        make = NumberingWriter if setting.numbered else TallyingWriter if setting.summed else EveryWriter
-        writer = make(world, f"w{position}", setting.operations, setting.kinds)
+        writer = _writer_of(setting)(world, f"w{position}", setting.operations, setting.kinds)
         world.simulation.spawn(f"client {position}", writer.run, draw.randint(-skew, skew))
     for position in range(setting.walkers):
         walker = Walker(world, 3)
@@ -221,6 +225,14 @@ def begin_clients(world: World, setting: Setting) -> None:
     for position in range(setting.scanners):
         scanner = Scanner(world, 3)
         world.simulation.spawn(f"scanner {position}", scanner.run, draw.randint(-skew, skew))
+
+
+def _writer_of(setting: Setting) -> type[EveryWriter]:
+    if setting.numbered:
+        return NumberingWriter
+    if setting.summed:
+        return TallyingWriter
+    return HostingWriter if setting.family else EveryWriter
 
 
 def _clients_over(simulation: Simulation) -> bool:
@@ -240,6 +252,8 @@ def _fill(world: World) -> None:
         if position == 0:
             number = 0
             values["number"] = 0
+        if "guest" in world.schema.entities:
+            values["guest_ids"] = draw.sample(GUESTS, len(GUESTS))
         if world.numbered:
             values["serial"] = world.serials.began_with(name, values["number"])
         item = entity.complete(entity.dump(entity.validate(values)) | {"rev": f"first-{position}"})
@@ -261,10 +275,9 @@ def _fill(world: World) -> None:
             world.server.set(world.server.key_of(counter), counter, "filling")
         marker = {**marker_key(entity, "code"), STATE: READY, "rev": "first"}
         world.server.set(world.server.key_of(marker), marker, "filling")
-    if "part" in world.schema.entities:
-        part = world.schema.entities["part"]
-        for each in (*part.lookups, *part.relations):
-            marker = {**marker_key(part, each), STATE: READY, "rev": "first"}
+    for child in (world.schema.entities[each] for each in ("part", "guest") if each in world.schema.entities):
+        for each in (*child.lookups, *child.relations):
+            marker = {**marker_key(child, each), STATE: READY, "rev": "first"}
             world.server.set(world.server.key_of(marker), marker, "filling")
     world.server.settle()
 
@@ -343,6 +356,8 @@ def _check_end(world: World, shard_map: ShardMap) -> None:
     _check_lookups(world)
     if world.numbered:
         world.serials.check_end(entity, world.server, found_items)
+    writes = Counter(number for name, number in stored.items() if name != "counter")
+    assert max(writes.values()) == 1, f"what was written once is stored twice: {writes.most_common(3)}"
     for name, record in world.oracle.records.items():
         now = world.simulation.now
         possible = record.between(now, now)

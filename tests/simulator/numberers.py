@@ -32,6 +32,7 @@ NUMBERED_KINDS = (
         "exchange_codes",
         "get_by_code",
     ),
+    *("change_at_rev", "change_at_old_rev", "write_once", "write_once", "write_again"),
 )
 
 

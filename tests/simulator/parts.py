@@ -19,6 +19,7 @@ from shardweave.reshard.transaction_executor import Carried, Carrier
 from shardweave.reshard.work_items import Counts, Source, WorkItem, work_key
 from shardweave.schema.entity_type import EntityType
 from shardweave.schema.shard_maps import MapView
+from shardweave.store import Store
 from shardweave.table.conditions import Exists
 from shardweave.table.operations import Action, ConditionCheck, DeleteItem, UpdateItem
 from shardweave.table.values import Item
@@ -28,9 +29,11 @@ EVERY_VERSION = 10**9
 
 @dataclass(frozen=True)
 class Parts:
-    """What processes are made of: the maps of those that write and read, what movers do and how they send it."""
+    """What processes are made of: the maps and the store of those that write and read, what movers do and how they send
+    it."""
 
     maps: type[LeasedMaps] = LeasedMaps
+    store: type[Store] = Store
     carrier: MakeCarrier = Carrier
     tasks: Mapping[ReshardStep, MakeTask] | None = None
 

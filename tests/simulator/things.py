@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from shardweave.keys.sharding import ShardBump
-from shardweave.schema.declarations import Index, Lookup, OrderedLookup, Sequence, Unique, belongs_to
+from shardweave.schema.declarations import Index, Lookup, OrderedLookup, Sequence, Unique, belongs_to, has_many
 from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
@@ -88,8 +88,8 @@ def thing_schema(
     and an upgrade.
     `numbered`: a sequence numbers them within a shelf, and no two may have a code.
     `decided`: what a model in them decides, see `HOMES`.
-    `family`: they have parts, which go with them. `summed`: read models have sums over them and over events, see
-    `totals`."""
+    `family`: they have parts, which go with them, and guests, which do not.
+    `summed`: read models have sums over them and over events, see `totals`."""
     by_name, by_owner = shards
     name_hash_key = "hash_key" if by_name is None and decided != "identity" else "all_hash_key"
 
@@ -121,6 +121,10 @@ def thing_schema(
             name_list = OrderedLookup("name", within="owner", name="byName")
             sizes: dict[str, int] = Field(default_factory=dict)
             size_list = OrderedLookup("sizes", within="owner", then="number")
+        if family:
+            guest_ids: list[str] = Field(default_factory=list)
+            listed = has_many("guest", by="guest_ids")
+            seated = has_many("guest", via="thing")
         if numbered:
             shelf: str
             serial: int = 0
@@ -139,9 +143,19 @@ def thing_schema(
         things = Lookup("thing_id")
         thing = belongs_to(Thing, by="thing_id", enforced=True, on_delete="cascade")
 
+    class Guest(Entity, token="guest", shard_bumps=list(bumps)):
+        """What may leave its thing, and goes on without it."""
+
+        guest_id: str = unique_property()
+        created: Timestamp = timestamp_property()
+        thing_id: str | None = None
+
+        things = Lookup("thing_id")
+        thing = belongs_to(Thing, by="thing_id", enforced=True, on_delete="detach")
+
     placed = Index("city", hash_key="city_hash_key", range_key="floor_range_key")
     written, read_models = totals_of(Thing)
-    more: list[type[Entity]] = [*([Part] if family else []), *(written if summed else [])]
+    more: list[type[Entity]] = [*([Part, Guest] if family else []), *(written if summed else [])]
     return Schema(
         [Thing, *more],
         [

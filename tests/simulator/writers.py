@@ -11,12 +11,17 @@ from typing import Any
 from shardweave.errors import ImmutableProperty, LimitExceeded, NotFound, OutcomeUnknown, ParentMissing
 from shardweave.query.shorthand import between
 from shardweave.store import Add, Check, Create, Put, Update
-from tests.simulator.clients import FIRST_KINDS, KINDS, NOT_DONE, TAGGED_KINDS, Writer
+from tests.simulator.clients import FIRST_KINDS, KINDS, NOT_DONE, TAGGED_KINDS
 from tests.simulator.oracle import Value
-from tests.simulator.things import NAMES, OWNERS, SIZES, home_of
+from tests.simulator.repeating import REPEATING_KINDS, RepeatingWriter
+from tests.simulator.revising import REVISING_KINDS
+from tests.simulator.things import NAMES, OWNERS, SIZES, TAGS, home_of
 
-EVERY_KIND = (*KINDS, "put_back", "transact_many", "transact_changes", "add_or_make")
-PLACED_KINDS = (*EVERY_KIND, "misplace", "misplace")
+EVERY_KIND = (
+    *(*KINDS, "put_back", "transact_many", "transact_changes", "add_or_make"),
+    *(*REVISING_KINDS, *REPEATING_KINDS),
+)
+PLACED_KINDS = (*EVERY_KIND, "misplace", "misplace", "misplace", "misplace")
 EVERY_TAGGED_KIND = (
     *TAGGED_KINDS,
     "put_back",
@@ -25,6 +30,7 @@ EVERY_TAGGED_KIND = (
     "transact_changes",
     "page_sizes",
     "page_sizes",
+    *("add_tags", "add_tags", "add_tags", "take_tags", "take_tags", "change_at_rev"),
 )
 FAMILY_KINDS = (
     *("create", "put", "put", "update", "get", "delete", "delete", "remove", "batch", "transact", "upsert"),
@@ -34,7 +40,7 @@ MOST = 100
 assert set(FIRST_KINDS) <= set(EVERY_KIND)
 
 
-class EveryWriter(Writer):
+class EveryWriter(RepeatingWriter):
     """A writer with all operations."""
 
     def key(self, name: str) -> Any:
@@ -73,15 +79,25 @@ class EveryWriter(Writer):
                 assert ids.count(name) == is_listed, f"{name}: listed {ids.count(name)} times, possible was {possible}"
 
     def put_back(self) -> None:
-        """A put that gives what was there."""
-        name, number = self._pick(), self._number()
+        """A put that gives what was there, or a change that makes its record and says whether it did."""
+        name, number, model = self._pick(), self._number(), self.world.model
         possible = self.world.oracle.of(name).possible
-        put = Put(self.world.values(name, number), self.world.model, returning=True)
-        written = self._write({name: number}, lambda: self.store.write(put))
-        if written is not None:
+        is_put = self.world.simulation.random.random() < 0.6
+        if is_put:
+            write: Any = Put(self.world.values(name, number), model, returning=True)
+        else:
+            write = Update(model, self.key(name), self.changes(name, number), upsert=True)
+        written = self._write({name: number}, lambda: self.store.write(write))
+        if written is None:
+            return
+        possible = self._seen(name, possible)
+        if is_put:
             before = None if written.before is None else written.before.number
-            possible = self._seen(name, possible)
             assert before in possible, f"{name}: put gives {before}, possible was {set(possible)}"
+            assert written.created == (before is None), f"{name}: put gives {before}, created is {written.created}"
+        told = {each is None for each in possible}
+        assert written.created in told, f"{name}: created is {written.created}, possible was {set(possible)}"
+        self.world.done["what was there" if is_put else "whether it was made"] += 1
 
     def patch_place(self) -> None:
         """A change of one part of the model in a record."""
@@ -98,6 +114,40 @@ class EveryWriter(Writer):
 
         with contextlib.suppress(NotFound):
             self._write({name: number}, lambda: self.store.update(self.world.model, self.key(name), moved))
+
+    def add_tags(self) -> None:
+        """Tags that are added to those that are there, with another number, by itself or in a transaction: once, since
+        the number would tell."""
+        name, number, draw = self._pick(), self._number(), self.world.simulation.random
+        possible = self.world.oracle.of(name).possible
+        if len(possible) != 1 or None in possible:
+            self.failed = True
+            return
+        (value,) = possible
+        assert value is not None
+        given, tags = self.world.given[value], set(draw.sample(TAGS, draw.randrange(1, 3)))
+        self.world.give(number, {**given, "number": number, "tags": given["tags"] | tags})
+        model, amounts = self.world.model, {"number": number - value, "tags": tags}
+        with contextlib.suppress(NotFound):
+            if draw.random() < 0.7:
+                self._write({name: number}, lambda: self.store.add(model, name, amounts))
+            else:
+                both = [Add(model, name, amounts), Add(model, "counter", {"number": 1})]
+                self._count(lambda: self._write({name: number}, lambda: self.store.transact(both), told=True))
+
+    def take_tags(self) -> None:
+        """A change that takes one tag away, whichever are there."""
+        name, number = self._pick(), self._number()
+        tag, given = self.world.simulation.random.choice(TAGS), self.world.given
+        self.world.values(name, number)
+
+        def taken(record: Any) -> dict[str, Any]:
+            left = record.tags - {tag}
+            self.world.give(number, {**given[record.number], "number": number, "tags": left})
+            return {"number": number, "tags": left}
+
+        with contextlib.suppress(NotFound):
+            self._write({name: number}, lambda: self.store.update(self.world.model, name, taken))
 
     def page_sizes(self) -> None:
         """The same list as in `list_sizes`, in small pages, which other writes come between."""
@@ -216,6 +266,9 @@ class EveryWriter(Writer):
     def remove(self) -> None:
         self._deletes(super().remove)
 
+    def change_at_rev(self) -> None:
+        self._deletes(super().change_at_rev)
+
     def batch(self) -> None:
         self._deletes(super().batch)
 
@@ -244,14 +297,18 @@ class EveryWriter(Writer):
         for each in kept:
             record = world.parts_told.of(each)
             record.now(self._now(), record.possible | {None})
-        changes = len(world.oracle.of(name).times)
+        record = world.oracle.of(name)
+        changes = len(record.times)
+
+        def has_gone() -> bool:
+            return any(possible == {None} for _, possible in record.times[changes:])
+
         try:
-            yield
+            with world.guests.losing_host(self._now, name, has_gone):
+                yield
         finally:
             counts[1] -= 1
-        record = world.oracle.of(name)
-        gone = [possible for _, possible in record.times[changes:] if possible == {None}]
-        if gone:
+        if has_gone():
             for each in kept:
                 if world.parts_of[each] == name:  # and was not moved meanwhile
                     world.parts_told.of(each).now(self._now(), frozenset({None}))
@@ -262,7 +319,7 @@ class EveryWriter(Writer):
         world, draw = self.world, self.world.simulation.random
         name = f"w{draw.randrange(2)}-{draw.randrange(4)}"
         numbers = {
-            f"part-{number}": number for number in (self._number() for _ in range(draw.choice((1, 2, 6, 20, 20))))
+            f"part-{number}": number for number in (self._number() for _ in range(draw.choice((1, 6, 20, 20, 20))))
         }
         counts = world.deletions.setdefault(name, [0, 0])
         begun, was_going, began = counts[0], counts[1], self._now()
