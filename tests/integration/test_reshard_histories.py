@@ -74,7 +74,6 @@ FLOORS = {
     (tuple(f"{way} at its rev" for way in WAYS), 2): FAMILY,
     (("changes refused at an old rev",), 10): FAMILY,
     (("answered by what another sent", "senders that died", "made once under a key"), 20): PLAIN,
-    (("answers of one that died",), 1): PLAIN,
     (("other requests under a key refused",), 3): PLAIN,
     (("answered by what another sent", "made once under a key"), 12): NUMBERED,
     (("what was there",), 12): PLAIN,

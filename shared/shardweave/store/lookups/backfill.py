@@ -6,10 +6,10 @@ Format: the progress is stored in the marker of `backfill_state`, after each pag
     _refused            how many records could not be added
 
 Guarantees: every record that exists during the whole run is in the lookup at the end, whatever programs that know the
-lookup write in the meantime: each record is added by one transaction, on condition that it still has the revision that
-was read. A run may be stopped and started again at any time, by any process; of two concurrent runs one stops. The
-lookup is ready only after a run without refused records: two records with the same unique value are reported, and are
-not added until one of them is changed.
+lookup write in the meantime, and if a re-shard moves it: when the shard map changes, the run starts again. Each record
+is added by one transaction, on condition that it still has the revision that was read. A run may be stopped and started
+again at any time, by any process; of two concurrent runs one stops. The lookup is ready only after a run without
+refused records: two records with the same unique value are reported, and are not added until one of them is changed.
 
 A backfill can't detect writes of programs that don't know the lookup, so start it only when no such program writes any
 more.
@@ -102,17 +102,22 @@ class _Run:
         self.marker = dict(found or {})
 
     def pages(self) -> Iterator[None]:
-        """Process the records page by page."""
+        """Process the records page by page. When the shard map has changed, they are read again from the beginning,
+        since those that were moved may not have been read at either place."""
         moment = self.parts.moment_of(self.entity)
-        under_map = [moment.shard_map.id, moment.shard_map.version]
         sources = list(self._sources(moment))
-        source, after, refused = self._begun(under_map, sources) or (0, None, 0)
+        source, after, refused = self._begun(_map(moment), sources) or (0, None, 0)
         while source < len(sources):
             page = self.parts.reader.page(replace(sources[source], start_key=after, limit=MAX_BATCH_GET))
             refused += self._fill(page.items)
             after = page.last_key
             source += after is None
-            self._save({_SOURCE: source, _AFTER: after, _MAP: under_map, _REFUSED: refused})
+            current = self.parts.moment_of(self.entity)
+            if _map(current) != _map(moment):
+                moment, sources = current, list(self._sources(current))
+                source, after, refused = 0, None, 0
+                self.report = replace(self.report, refused=0, examples=())
+            self._save({_SOURCE: source, _AFTER: after, _MAP: _map(moment), _REFUSED: refused})
             yield
         self._save({}, ready=refused == 0)
         self.report = replace(self.report, ready=refused == 0)
@@ -199,3 +204,7 @@ class _Run:
                 "another backfill is under way", where=f"{self.entity.token}.{self.name}", fix="let it end, or stop it"
             )
         self.marker = marker
+
+
+def _map(moment: AttemptContext) -> list[int]:
+    return [moment.shard_map.id, moment.shard_map.version]
