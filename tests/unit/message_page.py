@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 LIBRARY = Path(__file__).parents[2] / "shared" / "shardweave"
@@ -47,6 +48,16 @@ class _Source:
 
     trees: Mapping[str, ast.Module]
     makers: dict[str, Parameters] = field(default_factory=dict)
+
+    @cached_property
+    def functions(self) -> Sequence[tuple[ast.FunctionDef, Sequence[ast.Call]]]:
+        """Each function that is called by its name, with the calls in it."""
+        return [
+            (function, [node for node in ast.walk(function) if isinstance(node, ast.Call)])
+            for tree in self.trees.values()
+            for function in ast.walk(tree)
+            if isinstance(function, ast.FunctionDef) and not function.name.startswith("__")
+        ]
 
 
 def messages_page() -> str:
@@ -88,16 +99,13 @@ def _errors(trees: Mapping[str, ast.Module]) -> Iterator[tuple[str, Parameters]]
 def _find_makers(source: _Source) -> bool:
     """Adds the functions that hand a text of theirs on to what makes errors. Whether there was a new one."""
     before = len(source.makers)
-    for tree in source.trees.values():
-        for function in ast.walk(tree):
-            if isinstance(function, ast.FunctionDef) and not function.name.startswith("__"):
-                handed = _handed_on(source, function)
-                if handed and function.name not in source.makers:
-                    source.makers[function.name] = handed
+    for function, calls in source.functions:
+        if function.name not in source.makers and (handed := _handed_on(source, function, calls)):
+            source.makers[function.name] = handed
     return len(source.makers) > before
 
 
-def _handed_on(source: _Source, function: ast.FunctionDef) -> Parameters:
+def _handed_on(source: _Source, function: ast.FunctionDef, calls: Sequence[ast.Call]) -> Parameters:
     """The parameters of a function that stand whole for a text of an error that it makes."""
     positional = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     if positional[:1] in (["self"], ["cls"]):
@@ -105,7 +113,7 @@ def _handed_on(source: _Source, function: ast.FunctionDef) -> Parameters:
     known = {*positional, *(each.arg for each in function.args.kwonlyargs)}
     roles = {
         value.id: role
-        for call in ast.walk(function)
+        for call in calls
         for role, value in _texts(source, call)
         if isinstance(value, ast.Name) and value.id in known
     }
@@ -115,16 +123,14 @@ def _handed_on(source: _Source, function: ast.FunctionDef) -> Parameters:
     return {**by_position, **roles}
 
 
-def _texts(source: _Source, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def _texts(source: _Source, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     """The arguments of a call that makes an error, by role."""
-    if not isinstance(node, ast.Call):
-        return
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     takes = source.makers.get(name, {})
-    for position, value in enumerate(node.args):
+    for position, value in enumerate(call.args):
         if position in takes:
             yield takes[position], value
-    for keyword in node.keywords:
+    for keyword in call.keywords:
         if keyword.arg in takes:
             yield takes[keyword.arg], keyword.value
 
@@ -132,9 +138,10 @@ def _texts(source: _Source, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 def _messages(source: _Source, tree: ast.Module) -> Iterator[Message]:
     """What a module says, from top to bottom."""
     known = _assigned(tree.body)
-    found = [(call, {**known, **_assigned(list(ast.walk(function)))}) for function, call in _calls(tree)]
-    for call, constants in sorted(found, key=lambda each: (each[0].lineno, each[0].col_offset)):
-        parts = {role: _text(value, constants) for role, value in _texts(source, call)}
+    for function, call in sorted(_calls(tree), key=lambda each: (each[1].lineno, each[1].col_offset)):
+        texts = [*_texts(source, call)]
+        constants = {**known, **_assigned(list(ast.walk(function)))} if texts else {}
+        parts = {role: _text(value, constants) for role, value in texts}
         if any(" " in parts.get(role, "") for role in (MESSAGE, FIX)):
             yield Message(*(parts.get(role, "") for role in ROLES))
 
