@@ -159,7 +159,8 @@ def test_a_record_that_does_not_fit_lists_every_fault_without_its_values() -> No
         ({"exact": Decimal("1E+126")}, "exact"),
         ({"whole": 10**38 + 1}, "whole"),
         ({"text": "\ud800"}, "text"),
-        ({"nested": {"a": [{"\ud800": Decimal(1)}]}}, "nested"),
+        ({"nested": {"a": [{"\ud800": Decimal(1)}]}}, "nested.a[0]"),
+        ({"nested": {"\ud800": [{"b": 10**39 + 1}]}}, "nested.\\ud800[0].b"),
         ({"instant": dt.datetime(2024, 1, 31)}, "instant"),  # noqa: DTZ001
     ],
 )

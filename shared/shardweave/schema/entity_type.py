@@ -257,7 +257,7 @@ class EntityType(EntityNames, Generic[E]):
                     each.check_untyped(value)
                 item[each.stored] = each.stored_value(value)
             except ValueRefused as error:
-                error.where = error.where or each.stored
+                error.where = error.where or each.place_of_refusal(value)
                 raise
         return item
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from ..errors import KeyTooLong, RecordTooLarge, ValueRefused
 from ..keys.key_format import KeyFormat
 from ..table.values import MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Item, to_attribute_value, value_bytes
+from ..values.refused_parts import refused_place
 from .property import Property
 
 
@@ -44,7 +45,7 @@ def check_size(item: Item, reserve: int) -> None:
         try:
             to_attribute_value(value)
         except ValueRefused as error:
-            error.where = error.where or name
+            error.where = error.where or refused_place(name, value, to_attribute_value)
             raise
         size += value_bytes(value)
     if size > limit:

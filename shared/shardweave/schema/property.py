@@ -50,6 +50,7 @@ from ..values.json_types import (
 )
 from ..values.json_validation import field_faults, read_model
 from ..values.kept_members import holds_models
+from ..values.refused_parts import refused_place
 from ..values.stored_form import datetime_begin, epoch_number, stored_form
 from ..values.times import parse_time
 from ..values.untyped import Walk, check_untyped, read_untyped, walk_of
@@ -117,6 +118,15 @@ class Property:
         if self.epoch is not None and isinstance(value, dt.datetime):
             return epoch_number(value, self.epoch.unit)
         return stored_form(value)
+
+    def place_of_refusal(self, value: Any) -> str:
+        """The place of the part for which a value is refused; for one without a declared type, that of the property."""
+        try:
+            if self.check_untyped is not None:
+                self.check_untyped(value)
+        except ValueRefused:
+            return self.stored
+        return refused_place(self.stored, value, stored_form)
 
     @cached_property
     def has_validators(self) -> bool:
