@@ -24,7 +24,8 @@ import pytest
 
 from shardweave.errors import ShardweaveError
 from shardweave.keys.sharding import ShardBump
-from shardweave.maintenance.doctor import Doctor, DoctorReport
+from shardweave.maintenance.doctor import Doctor
+from shardweave.maintenance.doctor_report import DoctorReport
 from shardweave.reshard.leased_maps import EMBEDDED, LeasedMaps
 from shardweave.reshard.phases import Phase, ReshardStep
 from shardweave.schema.entity_type import MARK

@@ -19,7 +19,8 @@ import pytest
 
 from shardweave.database.read_models import StreamFollower
 from shardweave.errors import ShardweaveError
-from shardweave.maintenance.doctor import Doctor, DoctorReport
+from shardweave.maintenance.doctor import Doctor
+from shardweave.maintenance.doctor_report import DoctorReport
 from shardweave.reshard.leased_maps import LeasedMaps
 from shardweave.reshard.phases import Phase, ReshardStep
 from shardweave.store import Store

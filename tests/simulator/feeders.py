@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from shardweave.errors import ShardweaveError
 from shardweave.maintenance.rebuilding import Rebuild
-from shardweave.maintenance.sum_recount import END, SumRecount
+from shardweave.maintenance.sum_recount import SumRecount
+from shardweave.maintenance.sums import END
 from shardweave.reshard.retrying_reads import Asking
 from shardweave.schema.entity_type import REVISION
 from shardweave.store import Store

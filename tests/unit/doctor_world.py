@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardweave.maintenance.doctor import Doctor, DoctorReport
+from shardweave.maintenance.doctor import Doctor
+from shardweave.maintenance.doctor_report import DoctorReport
 from shardweave.schema.schema import Schema
 from shardweave.table import Table
 from shardweave.table.operations import DeleteItem, GetItem, PutItem

@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 
 from shardweave.access import private_property
 from shardweave.keys.sharding import ShardBump
-from shardweave.maintenance.doctor import REPAIRABLE, Doctor, DoctorReport
+from shardweave.maintenance.doctor import Doctor
+from shardweave.maintenance.doctor_report import REPAIRABLE, DoctorReport
 from shardweave.maintenance.fault_kinds import Severity
 from shardweave.schema.declarations import Index, Lookup, OrderedLookup, Sequence, Unique, belongs_to
 from shardweave.schema.entity import Entity, HashKey, RangeKey

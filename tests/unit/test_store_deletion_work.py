@@ -14,7 +14,8 @@ from shardweave import Database
 from shardweave.cli.console import Streams
 from shardweave.cli.deletions import tell
 from shardweave.errors import DeleteIncomplete, HasChildren, ParentMissing, ShardweaveError
-from shardweave.maintenance.doctor import Doctor, DoctorReport
+from shardweave.maintenance.doctor import Doctor
+from shardweave.maintenance.doctor_report import DoctorReport
 from shardweave.reshard.change_handler import ChangeCounts
 from shardweave.schema.declarations import Lookup, belongs_to
 from shardweave.schema.entity import Entity, nanoid

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from ..errors import ConfigurationError
-from ..maintenance.doctor import NEEDS_A_PERSON, Doctor, DoctorReport, check_kinds
+from ..maintenance.doctor import Doctor, check_kinds
+from ..maintenance.doctor_report import NEEDS_A_PERSON, DoctorReport
 from ..maintenance.fault_kinds import KINDS, Severity
 from ..schema.old_forms import OldForm
 from ..service.build import Service
@@ -85,7 +87,9 @@ def _looked(service: Service, form: OldForm, streams: Streams) -> int:
 def progress_line(report: DoctorReport) -> str:
     """The progress, and the estimated rest."""
     seconds, units = report.estimate
-    rest = f"about {seconds:,.0f} s and {units:,.0f} read units to go" if report.part == "records" else report.part
+    rest = f"{report.part}, {report.units:,.0f} read units so far"
+    if report.part == "records":
+        rest = f"about {seconds:,.0f} s and {units:,.0f} read units to go"
     return f"{counted(report.read, 'item')} read, {sum(report.findings.counts.values()):,} faults; {rest}"
 
 
@@ -102,10 +106,7 @@ def readable(report: DoctorReport) -> str:
             lines.append(f"    and {count - len(report.findings.named[kind]):,} more")
         if count > repaired:
             lines.append(f"    repair: {about.repair}")
-    if report.undecided:
-        what = counted(len(report.undecided), "counter")
-        lines.append(f"{what} kept changing, and will be counted by the next run:")
-        lines += [f"    {' '.join(key)}" for key in report.undecided]
+    lines += _not_decided(report)
     if report.not_recounted:
         named = ", ".join(report.not_recounted)
         lines.append(f"not recounted, since events are not kept: the read models {named}")
@@ -118,8 +119,34 @@ def readable(report: DoctorReport) -> str:
     return "\n".join(lines)
 
 
+def _not_decided(report: DoctorReport) -> list[str]:
+    """What is no fault as far as is known, and why no more is."""
+    lines = []
+    if report.undecided:
+        lines.append(
+            f"undecided: {counted(len(report.undecided), 'counter')} of children, or records of sums, kept changing "
+            "while they were counted, so that is no fault as far as is known; the next run counts again:"
+        )
+        lines += _listed(report.undecided)
+    if report.unsummed:
+        what = counted(len(report.unsummed), "record")
+        lines.append(f"undecided: the sums of {what}, in which what can't be read may be counted:")
+        lines += _listed(report.unsummed)
+        lines.append("what can't be read of what read models keep (bookkeeping_damaged):")
+        lines += _listed(report.damaged)
+    if report.unfinished:
+        named = ", ".join(report.unfinished)
+        lines.append(f"not examined, since every run was stopped before: {named}; run `shardweave doctor` to its end")
+    return lines
+
+
+def _listed(keys: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"    {' '.join(key)}" for key in keys]
+
+
 def _verdict(report: DoctorReport) -> str:
     left = [f"{count:,} {severity.value}" for severity in Severity if (count := report.findings.left(severity))]
     if report.layout:
         left.append(f"{len(report.layout):,} of the layout")
-    return ", ".join(left) or "clean"
+    open_ones = len(report.undecided) + len(report.unsummed) + len(report.unfinished)
+    return (", ".join(left) or "clean") + (f" ({open_ones:,} undecided)" if open_ones else "")

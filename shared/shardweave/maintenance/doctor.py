@@ -15,6 +15,7 @@ State that is kept (see `progress`), every few seconds and at the end of a run:
     part        which of the above it is at; `lanes`, how far in the records
     found       see `findings`; `late`, what has to stay so (see `late_findings`)
     sums        of each index, and of the counters (see `sums`)
+    low, tries  the slice of counters or numbers that it is at, and how often that was stopped
     read, units, seconds    how many items were read, and what that took
 
 The last report is kept as well, for operators to ask for.
@@ -26,7 +27,7 @@ parent, of a page together; the indexes once. Where an index or a counter seems 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ..errors import ConfigurationError, Fault, ReshardUnreadable
@@ -38,6 +39,7 @@ from ..table.metered import MeteredTable, metered
 from ..table.operations import Describe
 from ..table.values import Item
 from .count_judge import LATE
+from .doctor_report import PARTS, DoctorReport
 from .examination import Confirmed, Examiner
 from .fault_kinds import KINDS, Severity
 from .findings import Finding, Findings
@@ -47,76 +49,28 @@ from .looking import Spaces
 from .progress import Progress
 from .recount import Recount
 from .repairs import Repairs
-from .sum_recount import END, MAX_HELD, SumRecount
-from .sums import Sums
+from .sum_recount import SumRecount
+from .sums import END, MAX_HELD, Sums
 from .table_layout import layout_faults
 from .walk import PAGE, Pace, Walk, saved_places, table_lanes
 
-PARTS = ("layout", "records", "indexes", "counters", "sums")
 SAVED_SECONDS = 5.0
-CLEAN, REPAIRABLE, NEEDS_A_PERSON = 0, 1, 2
 LAST = frozenset({"lookup_dangling"})
 """The kinds that are put right when all else is: what a lookup leads to may have to be put right first."""
 MAX_POSTPONED = 10_000
 """Repairs beyond are left to the next examination."""
 _COUNTERS = "*"
+_KEYS = ("undecided", "unsummed", "damaged")
 UNSAVED_SECONDS = 60.0
 """After this time what is late is waited for, if it is too much to be saved."""
-MAX_UNDECIDED = 100
+GRACE_SECONDS = 10.0
+"""What can't be stopped and gone on with, such as one slice of counters, may take so long after `stop`."""
+MAX_TRIES = 3
+"""What was stopped so often is left out."""
 
 
-@dataclass(frozen=True)
-class DoctorReport:
-    """The results so far. `part` is the part that the doctor is working on, empty at the end; `items` is the
-    approximate number of items from the table's description; `skipped` are the kinds that were not checked, `undecided`
-    the keys of counters and sums that kept changing, `not_recounted` the read models of events, which are not kept."""
-
-    part: str = PARTS[0]
-    findings: Findings = field(default_factory=Findings)
-    layout: tuple[Fault, ...] = ()
-    read: int = 0
-    units: float = 0.0
-    seconds: float = 0.0
-    items: int = 0
-    repairing: bool = False
-    skipped: tuple[str, ...] = ()
-    undecided: tuple[tuple[str, str], ...] = ()
-    not_recounted: tuple[str, ...] = ()
-
-    @property
-    def done(self) -> bool:
-        return not self.part
-
-    @property
-    def code(self) -> int:
-        """0 where nothing is left wrong, 1 where repair can do the rest, 2 where it takes a person."""
-        if self.layout or self.findings.left(Severity.NEEDS_A_PERSON):
-            return NEEDS_A_PERSON
-        return REPAIRABLE if self.findings.left(Severity.REPAIRABLE) else CLEAN
-
-    @property
-    def estimate(self) -> tuple[float, float]:
-        """About how many seconds and read units the rest of the records takes, by what the ones so far took."""
-        left = max(0, self.items - self.read)
-        return (self.seconds * left / self.read, self.units * left / self.read) if self.read else (0.0, 0.0)
-
-    def document(self) -> dict[str, Any]:
-        """As JSON shows it."""
-        return {
-            "done": self.done,
-            "verdict": ("clean", "repairable", "needs a person")[self.code],
-            "read": self.read,
-            "units": round(self.units, 1),
-            "seconds": round(self.seconds, 3),
-            "repairing": self.repairing,
-            "found": dict(sorted(self.findings.counts.items())),
-            "repaired": dict(sorted(self.findings.repaired.items())),
-            "skipped": list(self.skipped),
-            "undecided": [list(key) for key in self.undecided],
-            "notRecounted": list(self.not_recounted),
-            "layout": [{"where": each.where, "what": each.message, "fix": each.fix} for each in self.layout],
-            "named": [each.document() for each in self.findings.all_named],
-        }
+class _Stopped(Exception):
+    """What was begun has to be begun again by the next run."""
 
 
 class Doctor:
@@ -152,7 +106,7 @@ class Doctor:
         names = parts.schema.hash_key, parts.schema.range_key
         self._indexes = IndexExaminer(self._asking, parts.waiting, names)
         self._layouts = [each for each in parts.schema.layout.indexes if each.name not in hidden]
-        self._recount = Recount(parts.schema, self._asking)
+        self._recount = Recount(parts.schema, self._asking, held=held)
         self._sum_recount = SumRecount(parts, self._asking, held=held)
         self._late = LateFindings(self._examiner.confirm, parts.waiting, names)
         self._progress = Progress(parts, "doctor")
@@ -293,49 +247,94 @@ class Doctor:
 
     def _each_index(self, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
         number, unsound = int(saved.get("index", 0)), {fault.where for fault in self.report.layout}
+        tries = int(saved.get("tries", 0))
         for position, layout in enumerate(self._layouts[number:], number):
             if position > number and stop():
                 self._save({"index": position})
                 return False
             if f"index {layout.name}" in unsound:
                 continue
-            sums = Sums(self._sums[layout.name].encode())
-            for finding in self._indexes.compare(layout, sums, self.report.read):
+            if tries >= MAX_TRIES:
+                self._leave_unfinished(f"index {layout.name}")
+                tries = 0
+                continue
+            sums, tick = Sums(self._sums[layout.name].encode()), self._paced(follow, stop, spent)
+            try:
+                found = list(self._indexes.compare(layout, sums, self.report.read, tick))
+            except _Stopped:
+                self._save({"index": position, "tries": tries + 1})
+                return False
+            tries = 0
+            for finding in found:
                 if finding.kind not in self._skip:
                     self.report.findings.add(finding)
-            spent()
-            follow(self.report)
         return True
 
+    def _paced(self, follow: Any, stop: Any, spent: Any) -> Callable[[], None]:
+        """What is called after each round of reads: it tells of the progress, and waits where the rate is exceeded.
+        Raises _Stopped."""
+        pace, before = Pace(self._rate, self._parts.waiting), [self.report.units]
+        begun = self._parts.waiting.monotonic()
+
+        def tick() -> None:
+            spent()
+            follow(self.report)
+            if self._parts.waiting.monotonic() - begun > GRACE_SECONDS and stop():
+                raise _Stopped
+            pace.did(self.report.units - before[0])
+            before[0] = self.report.units
+
+        return tick
+
     def _counters(self, saved: Any, follow: Any, stop: Any, spent: Any) -> bool:
-        if not self._recount.is_needed or self._spaces() is None or "counter_wrong" in self._skip:
+        buckets, low = self._sums[_COUNTERS].unequal, int(saved.get("low", 0))
+        if not buckets or self._spaces() is None or "counter_wrong" in self._skip:
             return True
-        for wrong in self._recount.wrong(self._sums[_COUNTERS]):
-            self.report.findings.add(wrong.finding)
-            if self._repairs is not None and self._repairs.recounted(wrong):
-                self._note_repaired(wrong.finding)
-        self._leave_undecided([(hash_key, range_key) for hash_key, range_key, _ in self._recount.undecided])
+        tries = int(saved.get("tries", 0))
+        while low < END:
+            if tries >= MAX_TRIES:
+                self._leave_unfinished("counters")
+                return True
+            try:
+                found = self._recount.slice(buckets, low, self._paced(follow, stop, spent))
+            except _Stopped:
+                self._save({"low": str(low), "tries": tries + 1})
+                return False
+            tries = 0
+            for wrong in found.wrong:
+                self.report.findings.add(wrong.finding)
+                if self._repairs is not None and self._repairs.recounted(wrong):
+                    self._note_repaired(wrong.finding)
+            self.report = self.report.with_keys(undecided=[each[:2] for each in found.undecided])
+            low = found.high
+            if low < END:
+                self._save({"low": str(low)})
+                if stop():
+                    return False
         return True
 
     def _each_sum(self, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
         number, low = int(saved.get("number", 0)), int(saved.get("low", 0))
         count = len(self._sum_recount.read_models) if {"sum_wrong", "sum_lost"} - self._skip else 0
-        pace, before = Pace(self._rate, self._parts.waiting), [self.report.units]
-
-        def tick() -> None:
-            spent()
-            follow(self.report)
-            pace.did(self.report.units - before[0])
-            before[0] = self.report.units
-
+        tries = int(saved.get("tries", 0))
         while number < count:
-            found = self._sum_recount.slice(number, low, tick)
+            if tries >= MAX_TRIES:
+                self._leave_unfinished(f"read model {self._sum_recount.read_models[number].name}")
+                number, low, tries = number + 1, 0, 0
+                continue
+            try:
+                found = self._sum_recount.slice(number, low, self._paced(follow, stop, spent))
+            except _Stopped:
+                self._save({"number": number, "low": str(low), "tries": tries + 1})
+                return False
+            tries = 0
             for wrong in found.wrong:
                 if wrong.finding.kind not in self._skip:
                     self.report.findings.add(wrong.finding)
                     if self._repairs is not None and self._repairs.summed(wrong):
                         self._note_repaired(wrong.finding)
-            self._leave_undecided(found.undecided)
+            keys = {"undecided": found.undecided, "unsummed": found.unsummed, "damaged": found.damaged}
+            self.report = self.report.with_keys(**keys)
             number, low = (number, found.high) if found.high < END else (number + 1, 0)
             if number < count:
                 self._save({"number": number, "low": str(low)})
@@ -343,9 +342,8 @@ class Doctor:
                     return False
         return True
 
-    def _leave_undecided(self, keys: Sequence[tuple[str, str]]) -> None:
-        undecided = dict.fromkeys((*self.report.undecided, *keys))
-        self.report = replace(self.report, undecided=tuple(undecided)[:MAX_UNDECIDED])
+    def _leave_unfinished(self, what: str) -> None:
+        self.report = replace(self.report, unfinished=(*self.report.unfinished, what))
 
     def _spaces(self) -> Mapping[str, Spaces] | None:
         """Where records are; None where a control record can't be read, which is found by itself."""
@@ -376,8 +374,8 @@ class Doctor:
                 items=int(saved["items"]),
                 units=float(saved["units"]),
                 seconds=float(saved["seconds"]),
-                undecided=tuple((key[0], key[1]) for key in saved.get("undecided", ())),
-            )
+                unfinished=tuple(saved.get("unfinished", ())),
+            ).with_keys(**{name: [(key[0], key[1]) for key in saved.get(name, ())] for name in _KEYS})
         return saved
 
     def _save(self, more: Mapping[str, Any]) -> None:
@@ -394,7 +392,8 @@ class Doctor:
                 "items": report.items,
                 "units": str(report.units),
                 "seconds": str(report.seconds),
-                "undecided": [list(key) for key in report.undecided],
+                **{name: [list(key) for key in getattr(report, name)] for name in _KEYS},
+                "unfinished": list(report.unfinished),
                 "sums": {name: sums.encode() for name, sums in self._sums.items() if sums.unequal},
                 **more,
             }

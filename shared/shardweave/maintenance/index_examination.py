@@ -23,6 +23,8 @@ from .findings import Finding
 from .sums import BUCKETS, Sums, digests
 
 MAX_PLACES = 200_000
+PAGE = 500
+AT_ONCE = 200
 LOOKS = 5
 LOOK_SECONDS = 0.5
 
@@ -54,27 +56,32 @@ class IndexExaminer:
                 if place is not None:
                     sums[index.name].add(repr(place), 1)
 
-    def compare(self, index: IndexLayout, sums: Sums, items: int) -> Iterator[Finding]:
-        """The wrong entries of an index, by the sums of the table and its number of items."""
-        for page in self._pages(index.name):
+    def compare(
+        self, index: IndexLayout, sums: Sums, items: int, tick: Callable[[], object] = lambda: None
+    ) -> Iterator[Finding]:
+        """The wrong entries of an index, by the sums of the table and its number of items. `tick` is called after each
+        round of pages."""
+        for page in self._pages(index.name, tick):
             for place in self._places(index, page):
                 sums.add(repr(place), -1)
         uneven = sorted(sums.unequal)
         at_once = max(1, BUCKETS * MAX_PLACES // max(1, items))
         for start in range(0, len(uneven), at_once):
-            yield from self._one_by_one(index, frozenset(uneven[start : start + at_once]))
+            yield from self._one_by_one(index, frozenset(uneven[start : start + at_once]), tick)
 
     # -- parts
 
-    def _one_by_one(self, index: IndexLayout, buckets: frozenset[int]) -> Iterator[Finding]:
+    def _one_by_one(self, index: IndexLayout, buckets: frozenset[int], tick: Callable[[], object]) -> Iterator[Finding]:
         def chosen(pages: Iterator[Sequence[Item]]) -> set[Place]:
             places = (place for page in pages for place in self._places(index, page))
             return {place for place in places if digests(repr(place))[0] in buckets}
 
-        held, shown = chosen(self._pages(None)), chosen(self._pages(index.name))
+        held, shown = chosen(self._pages(None, tick)), chosen(self._pages(index.name, tick))
         suspects = sorted(held ^ shown, key=repr)
-        outcomes = run_concurrently(lambda place: self._finding(index, place), suspects)
-        return (each for each in outcomes if each is not None)
+        for start in range(0, len(suspects), AT_ONCE):
+            outcomes = run_concurrently(lambda place: self._finding(index, place), suspects[start : start + AT_ONCE])
+            yield from (each for each in outcomes if each is not None)
+            tick()
 
     def _finding(self, index: IndexLayout, place: Place) -> Finding | None:
         """What is wrong at a place, and stays so."""
@@ -108,11 +115,11 @@ class IndexExaminer:
     def _places(self, index: IndexLayout, items: Sequence[Item]) -> Iterator[Place]:
         return (place for item in items if (place := self.place(index, item)) is not None)
 
-    def _pages(self, index: str | None) -> Iterator[Sequence[Item]]:
+    def _pages(self, index: str | None, tick: Callable[[], object]) -> Iterator[Sequence[Item]]:
         """The items of the table, or of an index, a page of several segments at a time."""
         starts: dict[int, Any] = dict.fromkeys(range(self.segments))
         read: Callable[[int], Any] = lambda number: self.asking.run(  # noqa: E731
-            Scan(number, self.segments, index=index, start_key=starts[number], consistent=index is None)
+            Scan(number, self.segments, index=index, limit=PAGE, start_key=starts[number], consistent=index is None)
         )
         while starts:
             numbers = list(starts)
@@ -122,6 +129,7 @@ class IndexExaminer:
                     del starts[number]
                 else:
                     starts[number] = page.last_key
+            tick()
 
 
 def _fits(kind: str, value: Value) -> bool:

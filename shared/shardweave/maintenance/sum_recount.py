@@ -8,7 +8,11 @@ count it.
 
 The records that a read model writes are held, with their sums, in slices of their ids: no more than `MAX_HELD` at once,
 however many there are. What seems wrong is read again, and if it has changed meanwhile counted again, a few
-times; what keeps changing is left undecided.
+times. What keeps changing is read in transactions with all that is remembered to be counted in it, up to
+`MAX_TOGETHER` items: if it is the sum at that moment, it is right. Else it is left undecided, since a record that is
+counted in it only now looks the same as a fault.
+
+Of what can't be read nobody knows what it adds: then every number that seems wrong is left `unsummed`.
 
 Costs for each slice: a read of each written record, and of each item that remembers something; more passes over the
 latter where a number seems wrong.
@@ -31,19 +35,19 @@ from ..store.events.sum_steps import sums_of
 from ..store.lookups.lookup_records import LOOKUP_SPACE, owner_text
 from ..store.parts import StoreParts
 from ..table.concurrency import MAX_WORKERS
-from ..table.operations import MAX_BATCH_GET
+from ..table.operations import MAX_BATCH_GET, MAX_TRANSACTION_ACTIONS
 from ..table.values import Item
-from .findings import Finding
+from .findings import Finding, StoredKey
 from .record_judge import UNUSABLE, stored_key
-from .sums import digests
+from .sums import END, MAX_HELD, digests
 from .walk import LANES, Lanes, Walk, entity_lanes, records_among
 
 _EXACT = Context(prec=400)
-MAX_HELD = 50_000
 PASSES = 4
+LOOKS = 3
 PAGE = 500
-END = 1 << 64
-"""Above every number that stands for an id."""
+MAX_TOGETHER = 10 * (MAX_TRANSACTION_ACTIONS - 1)
+MAX_DAMAGED = 25
 
 Tick = Callable[[], object]
 
@@ -62,11 +66,14 @@ class WrongSum:
 
 @dataclass(frozen=True)
 class SumSlice:
-    """The results of one slice, which ends below `high`."""
+    """The results of one slice, which ends below `high`. `undecided` are the keys of what kept changing; `unsummed`
+    those of what is not known because of the `damaged` items."""
 
     wrong: Sequence[WrongSum]
-    undecided: Sequence[tuple[str, str]]
+    undecided: Sequence[StoredKey]
     high: int
+    unsummed: Sequence[StoredKey] = ()
+    damaged: Sequence[StoredKey] = ()
 
 
 @dataclass
@@ -128,8 +135,10 @@ class SumRecount:
         """Recount a read model from the number of an id on. `tick` is called after each round of pages."""
         read_model = self.read_models[position]
         counting = _Counting(self._parts, self._asking, read_model, low, self._held, self._workers, tick)
-        wrong, undecided = counting.outcome()
-        return SumSlice(wrong, undecided, counting.high)
+        wrong, left = counting.outcome()
+        damaged = sorted(counting.damaged)
+        undecided, unsummed = ((), left) if damaged else (left, ())
+        return SumSlice(wrong, undecided, counting.high, unsummed, damaged)
 
 
 @dataclass
@@ -147,25 +156,29 @@ class _Counting:
     held: dict[Target, _Held] = field(default_factory=dict)
     named: set[tuple[str, str]] = field(default_factory=set)
     """The numbers, with their entities, that something adds to: others are somebody's own."""
-    is_damaged: bool = False
-    """Whether something that is remembered can't be read, so that no sum is known."""
+    damaged: set[StoredKey] = field(default_factory=set)
+    """The first keys of what can't be read of what is remembered, so that no sum is known."""
+    memories: dict[Target, set[StoredKey]] | None = None
+    """In the last pass, the keys of what is remembered to be counted in each."""
 
-    def outcome(self) -> tuple[list[WrongSum], list[tuple[str, str]]]:
-        """The wrong ones, and the keys of those that kept changing."""
+    def outcome(self) -> tuple[list[WrongSum], list[StoredKey]]:
+        """The wrong ones, and the keys of those of which that is not known."""
         wrong: list[WrongSum] = []
         self._load()
         for number in range(PASSES):
+            self.memories = {} if number == PASSES - 1 else None
             self._count(is_first=number == 0)
             suspects = {target: each for target, each in self.held.items() if each.wrong(self.named)}
             now = self._read(suspects)
             steady = {target for target, each in suspects.items() if each.rev == now[target].rev}
-            if not self.is_damaged:
+            if not self.damaged:
                 wrong += [self._wrong(suspects[target]) for target in suspects if target in steady]
                 now = {target: each for target, each in now.items() if target not in steady}
             self.held = now
-            if not self.held or self.is_damaged:
+            if not self.held or self.damaged:
                 break
-        return wrong, sorted(_key(each) for each in self.held.values())
+        left = [each for target, each in self.held.items() if self.damaged or not self._is_right(target, each)]
+        return wrong, sorted(map(_key, left))
 
     # -- parts
 
@@ -198,14 +211,14 @@ class _Counting:
     def _count(self, *, is_first: bool) -> None:
         """Add what is remembered to the records that are held; the first time also to those that should be there."""
         written = {entity.token: entity for entity in map(self.parts.schema.__getitem__, self.read_model.writes)}
-        for part in self._remembered():
+        for key, part in self._remembered():
             entity = written.get(part.token)
             if entity is None:
                 continue  # It is no longer written.
             try:
                 target = target_of(entity, part.identity)
             except UNUSABLE:
-                self.is_damaged = True
+                self._note_damaged(key)
                 continue
             self.named |= {(part.token, name) for name in part.numbers}
             held = self.held.get(target)
@@ -214,9 +227,38 @@ class _Counting:
                 self._shrink()
             if held is not None:
                 held.add(part)
+                if self.memories is not None:
+                    self.memories.setdefault(target, set()).add(key)
 
-    def _remembered(self) -> Iterator[Part]:
-        """The parts of every record of which something is remembered."""
+    def _is_right(self, target: Target, held: _Held) -> bool:
+        """Whether a number that keeps changing is, at one moment, the sum of what is remembered to be counted in it."""
+        keys = sorted((self.memories or {}).get(target, ()))
+        if held.item is None or len(keys) > MAX_TOGETHER:
+            return False
+        names = held.entity.keys.design.hash_name, held.entity.keys.design.range_name
+        step = MAX_TRANSACTION_ACTIONS - 1
+        for _ in range(LOOKS):
+            now: _Held | None = None
+            for start in range(0, max(1, len(keys)), step):
+                read = [_key(held), *keys[start : start + step]]
+                item, *memories = self.asking.snapshot(dict(zip(names, key, strict=True)) for key in read)
+                found = _Held(held.entity, held.identity, None if item is None else _slim(held.entity, item))
+                if item is None or (now is not None and now.rev != found.rev):
+                    break
+                now = now or found
+                if not _added(now, target, memories):
+                    return False
+            else:
+                if now is not None and not now.wrong(self.named):
+                    return True
+        return False
+
+    def _note_damaged(self, key: StoredKey) -> None:
+        if len(self.damaged) < MAX_DAMAGED:
+            self.damaged.add(key)
+
+    def _remembered(self) -> Iterator[tuple[StoredKey, Part]]:
+        """The parts of every record of which something is remembered, with the key of the item that says so."""
         for model in self.read_model.records:
             fed = self.parts.schema[model]
             head = f"{fed.token}.{KIND}{self.read_model.name}{fed.keys.design.key_format.shard_delimiter}"
@@ -226,9 +268,10 @@ class _Counting:
                     try:
                         parts = parts_in(item)
                     except (KeyError, TypeError, ValueError):
-                        self.is_damaged = True
+                        self._note_damaged(stored_key(fed, item))
                         continue
-                    yield from parts
+                    key = stored_key(fed, item)
+                    yield from ((key, part) for part in parts)
 
     def _pages(self, entity: EntityType[Any], lanes: Lanes) -> Iterator[Sequence[Item]]:
         for results in Walk(self.asking, entity, lanes, lambda items: items, page=PAGE, workers=self.workers).rounds():
@@ -263,7 +306,18 @@ class _Counting:
             self.held = {target: each for target, each in self.held.items() if self._is_own(target)}
 
 
-def _key(held: _Held) -> tuple[str, str]:
+def _added(held: _Held, target: Target, memories: Sequence[Item | None]) -> bool:
+    """Add what some items say to the sums of a record. False where one can't be read."""
+    try:
+        for part in (part for item in memories for part in parts_in(item)):
+            if part.token == target[0] and target_of(held.entity, part.identity) == target:
+                held.add(part)
+    except (ValueError, *UNUSABLE):
+        return False
+    return True
+
+
+def _key(held: _Held) -> StoredKey:
     """The key of a record; of one that is not there the entity and the id."""
     token = held.entity.token
     if held.item is None:

@@ -13,6 +13,10 @@ import hashlib
 from array import array
 
 BUCKETS = 256
+END = 1 << 64
+"""Above the number of every thing."""
+MAX_HELD = 50_000
+"""How many things are held at once where they are counted in slices of their numbers."""
 _WRAP = 1 << 64
 
 

@@ -58,6 +58,9 @@ class DoctorDocument(_Camel):
     repaired: dict[str, int] = Field(description="How many of them were put right.")
     skipped: list[str] = Field(description="The kinds that were left out.")
     undecided: list[list[str]] = left_out("Hash and range keys of counters and sums that kept changing.")
+    unsummed: list[list[str]] = left_out("Those of records whose sums are not known because of damaged items.")
+    damaged: list[list[str]] = left_out("Those of the damaged items.")
+    unfinished: list[str] = left_out("What was not examined, since every run was stopped before it was done.")
     not_recounted: list[str] = left_out("The read models of events, which can't be recounted: events are not kept.")
     layout: list[DoctorLayoutFault]
     named: list[DoctorFinding] = Field(description="At most 25 of each kind, the first by their keys.")
