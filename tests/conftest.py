@@ -6,6 +6,7 @@ times as many, at random: `HYPOTHESIS_PROFILE=thorough ./run test unit`.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -68,3 +69,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # It takes minutes by itself: begun last, it would be waited for when everything else is told.
     items.sort(key=lambda item: item.path.name != "test_reshard_http.py")
+
+
+def pytest_collection_finish() -> None:
+    """What importing and collecting has made stays to the end: no search for garbage has to go through it again."""
+    gc.collect()
+    gc.freeze()
