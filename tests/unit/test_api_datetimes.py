@@ -7,10 +7,12 @@ import urllib.parse
 
 import pytest
 
+from shardweave.database.database import Database
 from shardweave.schema.declarations import Index
-from shardweave.schema.entity import Entity
+from shardweave.schema.entity import Entity, HashKey, RangeKey
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property, updated_property
 from shardweave.schema.schema import Schema
+from shardweave.values.codecs import Timestamp
 from tests.unit.api_world import NOW, Client, Clock, api_of, json_of, problem_of
 
 MINUTE = 60_000
@@ -32,6 +34,26 @@ class Reading(Entity, token="reading", partition="meter", sort="created"):
     meter: str
     created: dt.datetime = timestamp_property()
     value: int
+
+
+class Gate(Entity, token="gate"):
+    """What lets somebody in, made at a time that is a number."""
+
+    gate_id: str = unique_property()
+    made: Timestamp = timestamp_property()
+
+    all_hash_key = HashKey(shards=1)
+    time_range_key = RangeKey("made")
+
+
+class Visit(Entity, token="visit"):
+    """Somebody who came in, at a time that is a datetime."""
+
+    visit_id: str = unique_property()
+    came: dt.datetime = timestamp_property()
+
+    all_hash_key = HashKey(shards=1)
+    time_range_key = RangeKey("came")
 
 
 SCHEMA = Schema([Ticket, Reading], [Index("created", "hash_key", "created")])
@@ -82,6 +104,14 @@ def test_a_time_without_an_epoch_number_is_refused_as_a_time(name: str, since: s
         assert (problem["detail"], problem["where"], problem["fix"]) == (detail, name, "give one of these years")
     assert client.get("/v1/tickets/a").status == 404
     assert client.post("/v1/tickets", {"ticketId": "a", "created": "1973-03-03T09:46:40Z"}).status == 201
+
+
+def test_one_order_has_records_with_datetimes_and_with_numbers() -> None:
+    by_time = Index("byTime", "all_hash_key", "time_range_key")
+    with Database(Schema([Gate, Visit], [by_time]), clock=lambda: NOW) as db:
+        db.create(Visit(visit_id="v", came=dt.datetime.fromtimestamp(NOW / 1000, dt.UTC) - dt.timedelta(seconds=2)))
+        db.create(Gate(gate_id="g", made=NOW - 3000))
+        assert [type(each) for each in db.query((Gate, Visit), index="byTime").items] == [Gate, Visit]
 
 
 def test_conditions_and_filters_take_text_and_numbers() -> None:

@@ -122,8 +122,9 @@ def test_what_is_no_such_list_is_named(db: Database, name: str, fix: str) -> Non
         db.related("a", "conversations")  # type: ignore[arg-type]
     with pytest.raises(LimitExceeded):
         db.related(Tag(tenant_id="t1", name="new"), "conversations", limit=0)
-    with pytest.raises(UnknownName):
+    with pytest.raises(UnknownName) as listed:
         db.expand([Tag(tenant_id="t1", name="new")], "conversations")
+    assert listed.value.fix == "read this list in pages, with related"
 
 
 def faults(declared: Any) -> list[str]:

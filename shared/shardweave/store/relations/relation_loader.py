@@ -395,5 +395,7 @@ def relation_of(entity: EntityType[Any], name: str) -> RelationType:
     found = entity.relations.get(name) or entity.relations.get(to_camel(name))
     if found is None:
         fix = use_one_of(entity.relations, what="relation")
+        if name in entity.related_lists or to_camel(name) in entity.related_lists:
+            fix = "read this list in pages, with related"
         raise UnknownName(f"the entity {entity.token!r} has no relation {name!r}", where=name[:80], fix=fix)
     return found
