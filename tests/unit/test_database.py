@@ -10,6 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from shardweave import (
+    Add,
+    Apply,
     Check,
     Create,
     CursorKeys,
@@ -17,6 +19,8 @@ from shardweave import (
     Delete,
     Entity,
     Page,
+    Put,
+    Reset,
     Schema,
     Update,
     between,
@@ -372,6 +376,43 @@ MISTAKES: dict[str, tuple[Ask, str]] = {
     "a change of nothing": (lambda db: db.update(Account, "red001", {"x": 1}), "x: Extra inputs are not permitted"),
     "a number as a revision": (lambda db: db.delete(Account, "red001", rev=5), "rev: must be a revision, got int"),
     "a text as an operation": (lambda db: db.transact(["x"]), r"operations\[0\]: must be an operation, got str"),
+    "a word for existing": (
+        lambda db: db.transact([Delete(Account, "red000"), Check(Account, "x", exists="no")]),
+        r"operations\[1\].exists: must be true or false, got str",
+    ),
+    "a text for what is given back": (
+        lambda db: db.batch_write([Put(accounts(1)[0], returning="old")]),
+        r"puts\[0\].returning: must be true or false, got str",
+    ),
+    "a word as an upsert": (
+        lambda db: db.transact([Update(Account, "new", {"city": "x"}, upsert="yes")]),
+        r"operations\[0\].upsert: must be true or false, or map",
+    ),
+    "a number as an upsert in a batch": (
+        lambda db: db.batch_write(updates=[Update(Account, "new", {}, upsert=1)]),
+        r"updates\[0\].upsert: must be true or false, or map",
+    ),
+    "a number as a revision in a batch": (
+        lambda db: db.batch_write(deletes=[Delete(Account, "red000", rev=5)]),
+        r"deletes\[0\].rev: must be a revision, got int",
+    ),
+    "a number as amounts": (
+        lambda db: db.transact([Add(Account, "red000", 5)]),
+        r"operations\[0\].amounts: must map properties to what is added, got int",
+    ),
+    "a text as names": (
+        lambda db: db.transact([Reset(Account, "red000", "balance")]),
+        r"operations\[0\].names: must be a tuple of the names of numbers",
+    ),
+    "properties without their entity": (
+        lambda db: db.transact([Create({"city": "x"})]),
+        r"operations\[0\].model: properties alone do not say of which entity they are",
+    ),
+    "a list as a read model": (
+        lambda db: db.transact([Apply(["x"], None)]),
+        r"operations\[0\].read model: a read model must be named by text, got list",
+    ),
+    "a list as what is rebuilt": (lambda db: db.rebuild(["x"]), "read model: there is no read model"),
     "one operation": (lambda db: db.transact(Delete(Account, "x")), "operations: must be a list, got Delete"),
     "an unknown entity in one": (lambda db: db.transact([Delete("x", 1)]), r"operations\[0\].entity: there is no"),
     "a number as a put": (lambda db: db.batch_write([5]), r"puts\[0\]: must be a record, got int"),

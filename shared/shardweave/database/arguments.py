@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, get_args
 
@@ -100,6 +100,7 @@ def check_operations(operations: Any) -> None:
             message = f"must be an operation, got {kind_of(each)}"
             fix = "give Create(...), Put(...), Update(...), Delete(...) or another operation of shardweave"
             raise InputError(message, where=f"operations[{number}]", fix=fix)
+        _check_parts(each, f"operations[{number}]")
 
 
 def check_batch(puts: Any, deletes: Any, updates: Any = ()) -> None:
@@ -110,15 +111,70 @@ def check_batch(puts: Any, deletes: Any, updates: Any = ()) -> None:
         if not isinstance(each, (Entity, Put)):
             fix = "give a record, or Put(values, Order)"
             raise InputError(f"must be a record, got {kind_of(each)}", where=f"puts[{number}]", fix=fix)
+        if isinstance(each, Put):
+            _check_parts(each, f"puts[{number}]")
     for number, each in enumerate(deletes):
         if not isinstance(each, Delete):
             fix = "give Delete(Order, order_id)"
             raise InputError(f"must be a Delete, got {kind_of(each)}", where=f"deletes[{number}]", fix=fix)
+        _check_parts(each, f"deletes[{number}]")
     _check_list(updates, "updates", '[Update(Order, order_id, {"state": "shipped"})]')
     for number, each in enumerate(updates):
         if not isinstance(each, Update):
             fix = 'give Update(Order, order_id, {"state": "shipped"})'
             raise InputError(f"must be an Update, got {kind_of(each)}", where=f"updates[{number}]", fix=fix)
+        _check_parts(each, f"updates[{number}]")
+
+
+def _check_parts(operation: Any, place: str) -> None:
+    if isinstance(getattr(operation, "record", None), Mapping) and operation.model is None:
+        fix = f'give {type(operation).__name__}({{"state": "open"}}, Order), say'
+        raise InputError("properties alone do not say of which entity they are", where=f"{place}.model", fix=fix)
+    for name, check in _PARTS.items():
+        if hasattr(operation, name):
+            try:
+                check(getattr(operation, name))
+            except InputError as error:
+                error.where = f"{place}.{error.where}"
+                raise
+
+
+def _check_revisions(rev: Any) -> None:
+    if not isinstance(rev, frozenset):
+        check_revision(rev)
+
+
+def _flag(name: str) -> Callable[[Any], None]:
+    def check(value: Any) -> None:
+        if not isinstance(value, bool):
+            raise InputError(f"must be true or false, got {kind_of(value)}", where=name, fix="give one of them")
+
+    return check
+
+
+def _check_names(names: Any) -> None:
+    if not isinstance(names, (tuple, list)) or not all(isinstance(each, str) for each in names):
+        fix = 'give ("unread",), say, or leave it out'
+        raise InputError("must be a tuple of the names of numbers", where="names", fix=fix)
+
+
+def _check_read_model(name: Any) -> None:
+    if not isinstance(name, str):
+        message = f"a read model must be named by text, got {kind_of(name)}"
+        raise InputError(message, where="read model", fix='give "unread", say')
+
+
+_PARTS: Mapping[str, Callable[[Any], None]] = {
+    "rev": _check_revisions,
+    "changes": check_changes,
+    "amounts": check_amounts,
+    "upsert": check_upsert,
+    "returning": _flag("returning"),
+    "exists": _flag("exists"),
+    "names": _check_names,
+    "read_model": _check_read_model,
+}
+"""The checks of an operation's parts: one of a wrong type is refused, and never taken for true or false."""
 
 
 def key_list(keys: Any) -> Sequence[Any]:

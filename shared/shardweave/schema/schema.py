@@ -109,7 +109,7 @@ class Schema:
         """A read model by name. Raises UnknownName that lists them."""
         try:
             return self.read_models[name]
-        except KeyError:
+        except (KeyError, TypeError):
             known = ", ".join(self.read_models) or "(the schema has none)"
             fix = f"use one of {known}"
             raise UnknownName(f"there is no read model {name!r}", where="read model", fix=fix) from None
