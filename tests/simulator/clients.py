@@ -99,6 +99,8 @@ class World:
     """The thing of each part, and `deletions`: how many deletions of a thing began, and how many are under way."""
     deletions: dict[str, list[int]] = field(default_factory=dict)
     guests: Guests = field(default_factory=Guests)
+    unfilled: str = ""
+    """The lookup that is filled while others write."""
     requests: list[Any] = field(default_factory=list)
     """The requests under idempotency keys that were answered."""
 
@@ -314,7 +316,7 @@ class Writer:
         began = self._now()
         try:
             found = self.store.find_by(self.world.model, "sizes", between(None, high), **asked).items
-        except NOT_DONE:
+        except self.not_done:
             return
         self.world.done["things listed by size"] += len(found)
         values = [(each.sizes[size], each.number) for each in found]

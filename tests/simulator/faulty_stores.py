@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from shardweave.store import Delete, IdempotencyKey, KeptAnswer, Operation, Store, Written
+from shardweave.store.lookups.lookup_records import lookup_keys
+from shardweave.store.store import new_revision
+from shardweave.table.operations import DeleteItem
 
 
 class ForgetsRevisions(Store):
@@ -24,6 +27,34 @@ class ForgetsKeys(Store):
 
     def idempotent(self, once: IdempotencyKey, operations: Sequence[Operation], answer: Any) -> KeptAnswer:
         return KeptAnswer(answer(self.transact(operations)), repeated=False)
+
+
+class ForgetsWork(Store):
+    """It does all work under a key."""
+
+    def idempotent_work(self, once: IdempotencyKey, work: Callable[[], bytes]) -> KeptAnswer:
+        return KeptAnswer(work(), repeated=False)
+
+
+class AppliesAgain(Store):
+    """It takes an event for another one each time."""
+
+    def apply(self, read_model: str, event: Any) -> Any:
+        return super().apply(read_model, event.model_copy(update={"event_id": new_revision()}))
+
+
+class LosesLookups(Store):
+    """It removes the lookup records of what it reads."""
+
+    def get(self, model: Any, key: Any, **asked: Any) -> Any:
+        found = super().get(model, key, **asked)
+        if found is not None:
+            entity = self.schema[model]
+            item = entity.dump(found)
+            for lookup in entity.lookups.values():
+                for each in lookup_keys(entity, lookup, item):
+                    self.parts.table.run(DeleteItem(each))
+        return found
 
 
 class ReplacesSets(Store):

@@ -162,7 +162,7 @@ class Feeders:
     # -- the stream
 
     def _written(self, key: Key, old: Item | None, new: Item | None, by: str) -> None:
-        self.world.tallies.written(key[0], new)
+        self.world.tallies.written(key[0], new, by)
         if not key[0].startswith("thing!"):
             return
         server = self.world.server

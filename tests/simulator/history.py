@@ -22,7 +22,9 @@ from shardweave.table.values import Item
 from tests.simulator.client import Network, Weather
 from tests.simulator.clients import KINDS, World
 from tests.simulator.deleters import Deletions
+from tests.simulator.examiners import Examining
 from tests.simulator.feeders import Feeders
+from tests.simulator.fillers import Filler
 from tests.simulator.guests import GUESTS
 from tests.simulator.hosting import HOSTING_KINDS, HostingWriter
 from tests.simulator.movers import Movers, Plot
@@ -108,16 +110,28 @@ class Setting:
     """A sequence numbers the records, and no two may have a code."""
     family: bool = False
     """Records have parts that go with them."""
+    unfilled: str = ""
+    """A lookup of the records that is declared later than they are there, and filled meanwhile."""
+    examined: bool = False
+    """A process examines the table as the doctor does."""
 
 
 def setting_of(seed: int) -> Setting:
     """The setting of a history among many: plain records (of each three, one whose id is a member of a model too, and
     one whose place is), records with everything in them, and records with parts take turns."""
     decided = list(HOMES)[seed // 5 % len(HOMES)]
+    unfilled = ("", "tag", "byName", "sizes")[seed // 5 % 4]
     return (
-        Setting(kinds=PLACED_KINDS if decided else EVERY_KIND, expiring=True, decided=decided),
-        Setting(kinds=EVERY_TAGGED_KIND, tagged=True, expiring=True, rewriting=True),
-        Setting(kinds=HOSTING_KINDS, family=True, operations=24, moves=("thing", "part", "guest")),
+        Setting(kinds=PLACED_KINDS if decided else EVERY_KIND, expiring=True, decided=decided, examined=True),
+        Setting(
+            kinds=EVERY_TAGGED_KIND,
+            tagged=True,
+            expiring=True,
+            rewriting=True,
+            unfilled=unfilled,
+            examined=not unfilled,
+        ),
+        Setting(kinds=HOSTING_KINDS, family=True, operations=24, moves=("thing", "part", "guest"), examined=True),
         Setting(kinds=NUMBERED_KINDS, numbered=True, operations=24),
         Setting(kinds=TALLYING_KINDS, summed=True, operations=20, expiring=True, moves=("thing", "total", "tally")),
     )[seed % 5]
@@ -151,6 +165,7 @@ def run(seed: int, setting: Setting = Setting()) -> Told:
     feeders = Feeders(world)
     if setting.summed:
         feeders.begin()
+    world.unfilled = setting.unfilled
     deletions = Deletions(world)
     if setting.family:
         deletions.begin()
@@ -220,6 +235,10 @@ def begin_clients(world: World, setting: Setting) -> None:
     for position in range(setting.walkers):
         walker = Walker(world, 3)
         world.simulation.spawn(f"walker {position}", walker.run, draw.randint(-skew, skew))
+    if setting.examined:
+        world.simulation.spawn("client that examines", Examining(world).run, draw.randint(-skew, skew))
+    if setting.unfilled:
+        Filler(world).begin()
     if setting.rewriting:
         world.simulation.spawn("rewriter", Rewriter(world).run, draw.randint(-skew, skew))
     for position in range(setting.scanners):
@@ -264,6 +283,8 @@ def _fill(world: World) -> None:
             lookup_item = identity_lookup(entity, item)
             world.server.set(world.server.key_of(lookup_item), lookup_item, "filling")
         for lookup, key in lookup_keys_in(entity, item):
+            if lookup == world.unfilled:
+                continue
             world.server.set(world.server.key_of(key), lookup_record(entity, key, item, "first"), "filling")
             marker = {**marker_key(entity, lookup), STATE: READY, "rev": "first"}
             world.server.set(world.server.key_of(marker), marker, "filling")

@@ -4,7 +4,7 @@ die, and again long after."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shardweave.errors import IdempotencyMismatch, OutcomeUnknown, ShardweaveError, StillInProgress
@@ -14,8 +14,10 @@ from tests.simulator.oracle import Value
 from tests.simulator.revising import RevisingWriter
 from tests.simulator.scheduler import Process
 
-REPEATING_KINDS = ("write_once", "write_once", "write_once", "write_again", "write_again")
-CRASHES = 0.06
+REPEATING_KINDS = ("write_once", "write_once", "write_once", "work_once", "write_again", "write_again")
+CRASHES = 0.08
+SOON_MS = 50_000
+"""Work that began so long ago may be begun again by another process."""
 
 
 @dataclass
@@ -29,6 +31,31 @@ class Request:
     def sent(self, store: Store) -> KeptAnswer:
         """Send it, whoever does."""
         return store.idempotent(self.once, self.operations, answer_of)
+
+
+@dataclass
+class Work(Request):
+    """A request that is carried out by code: it puts a thing, and may be done again if a process dies in it."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    model: type[Entity] = Entity
+    begun: list[int] = field(default_factory=list)
+    """When it was begun by those who are at it, and `times`, how often it was."""
+    times: list[int] = field(default_factory=lambda: [0])
+    clock: Callable[[], int] = int
+
+    def sent(self, store: Store) -> KeptAnswer:
+        return store.idempotent_work(self.once, lambda: self._done(store))
+
+    def _done(self, store: Store) -> bytes:
+        began = self.clock()
+        assert all(began - each > SOON_MS for each in self.begun), f"{self.once.key} is worked on by two"
+        self.begun.append(began)
+        self.times[0] += 1
+        try:
+            return answer_of((store.put(self.values, self.model),))
+        finally:
+            self.begun.remove(began)
 
 
 def answer_of(records: tuple[Entity | None, ...]) -> bytes:
@@ -70,10 +97,16 @@ class RepeatingWriter(RevisingWriter):
         errors: list[ShardweaveError] = []
 
         def send(store: Store) -> None:
-            try:
-                answers.append(request.sent(store))
-            except (OutcomeUnknown, StillInProgress, *self.not_done) as error:
-                errors.append(error)
+            for pause in (15_000,) * 6:
+                try:
+                    answers.append(request.sent(store))
+                except StillInProgress as error:  # until what a process left that died is taken over
+                    errors.append(error)
+                    self.world.simulation.sleep(pause)
+                    continue
+                except (OutcomeUnknown, *self.not_done) as error:
+                    errors.append(error)
+                return
 
         died = self._beside(send)
         is_unknown = died or any(isinstance(each, OutcomeUnknown | StillInProgress) for each in errors)
@@ -111,6 +144,18 @@ class RepeatingWriter(RevisingWriter):
         assert made <= 1, f"{request.once.key} was carried out {made} times"
         assert made == 1 or not is_certain, f"{request.once.key} was carried out by nobody"
         self.world.done["answered by what another sent"] += len(answers) > made
+
+    def work_once(self) -> None:
+        """A record that is put by work under a key, which two processes are asked for."""
+        name, number, simulation = self._pick(), self._number(), self.world.simulation
+        values, once = self.world.values(name, number), IdempotencyKey(f"work-{number}", "all", b"work")
+        work = Work(once, [], values=values, model=self.world.model, clock=lambda: simulation.now)
+        self._write({name: number}, lambda: self._sent_by_two(work))
+        if work.told is None:
+            self.failed = True
+            return
+        self.world.requests.append(work)
+        self.world.done["work that was begun again"] += work.times[0] > 1
 
     def write_again(self) -> None:
         """A request that was carried out before, by whoever it was, or another one under its key."""

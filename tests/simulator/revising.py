@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shardweave.errors import NotFound, OutcomeUnknown, RevisionConflict, ShardweaveError
+from shardweave.errors import LookupNotReady, NotFound, OutcomeUnknown, RevisionConflict, ShardweaveError
 from shardweave.schema.entity import Entity
 from shardweave.store import Check, Delete, Put, Update, Written
 from tests.simulator.clients import KINDS, Writer
@@ -22,6 +22,8 @@ class RevisingWriter(Writer):
 
     def __init__(self, world: Any, name: str, operations: int, kinds: Any = KINDS) -> None:
         super().__init__(world, name, operations, kinds)
+        if world.unfilled:
+            self.not_done = (*self.not_done, LookupNotReady)
         self.known: dict[str, dict[str, int]] = {each: {} for each in self.ids}
         """The revisions that a record of its own was given, each with its number."""
         self.unknown = False
@@ -110,7 +112,15 @@ class RevisingWriter(Writer):
             there = None if answer.before is None else answer.before.number  # type: ignore[attr-defined]
             possible = self._seen(name, before)
             assert there in possible, f"{name}: delete gives {there}, possible was {set(possible)}"
+            self._check_given(answer.before)
         return refused[0] if refused else None
+
+    def _check_given(self, before: Any) -> None:
+        """What was there is as it was given."""
+        if before is not None:
+            given = self.world.given[before.number]
+            told = before.name, before.owner
+            assert told == (given["name"], given["owner"]), f"{before} was there, given was {given}"
 
     def _changing(self, way: str, name: str, number: int, rev: str) -> Callable[[], Any]:
         model, key = self.world.model, self.key(name)

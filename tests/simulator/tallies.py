@@ -47,6 +47,10 @@ class Tallies:
     parts: dict[tuple[str, Part], list[int]] = field(default_factory=dict)
     """By the record that remembers it: what a thing adds to a number by its state, and how much of that is counted."""
     resets: set[tuple[str, str]] = field(default_factory=set)
+    counted_ever: set[int] = field(default_factory=set)
+    """The events that were added to a tally, and `counted_now`, by owner, those that no reset has taken away since."""
+    counted_now: dict[str, set[int]] = field(default_factory=dict)
+    tally_revs: set[str] = field(default_factory=set)
     shapes: Counter[str] = field(default_factory=Counter)
 
     def event(self, owner: str, position: int) -> EventTold | None:
@@ -61,12 +65,14 @@ class Tallies:
 
     # -- what is stored
 
-    def written(self, hash_key: str, new: Item | None) -> None:
-        """An item was written: follow what is remembered, and resets."""
+    def written(self, hash_key: str, new: Item | None, by: str) -> None:
+        """An item was written: follow what is remembered, events that are added, and resets."""
         if hash_key.startswith("thing!") and new is not None:
             self.ever_stored.add(new["number"])
         elif hash_key.startswith(MEMORIES) and new is not None:
             self._remembered(new["rangeKey"], new[PARTS])
+        elif hash_key.startswith("tally!") and new is not None and not by.startswith("mover"):
+            self._added(new)
         elif hash_key.startswith("total!") and new is not None:
             for name, reset in (new.get(SUMS) or {}).get("since", {}).items():
                 if (reset, name) not in self.resets:
@@ -84,6 +90,24 @@ class Tallies:
         for key, whole in found.items():
             before, counted = self.parts.get(key, (0, 0))
             self.parts[key] = [whole, counted + whole - before]
+
+    def _added(self, tally: Item) -> None:
+        """A tally was written, and perhaps its copy too, in the same revision."""
+        if tally["rev"] in self.tally_revs:
+            return
+        self.tally_revs.add(tally["rev"])
+        owner = tally["owner"]
+        before = self.counted_now.get(owner, set())
+        times = [tally["amount"] // BASE**number % BASE for number in range(len(self.events))]
+        now = {number for number, each in enumerate(times) if each}
+        assert max(times) <= 1, f"{owner}'s events are added as often as {times}"
+        again = (now - before) & self.counted_ever
+        assert not again, f"{[self.events[each] for each in again]} was counted before a reset, and again"
+        if before - now:
+            assert not now, f"a reset leaves {now} of {before}"
+            self.shapes["tallies reset with something in them"] += 1
+        self.counted_ever |= now
+        self.counted_now[owner] = now
 
     def _reset(self, owner: str, name: str) -> None:
         own = [part for (_, key), part in self.parts.items() if key == (owner, name)]
@@ -103,12 +127,13 @@ class Tallies:
         return sum(whole for (_, key), (whole, _) in self.parts.items() if key == (owner, name))
 
     def check_events(self, tallies: Mapping[str, Item]) -> None:
-        """Each event is counted as often as it may be, and the last one of each owner is the last."""
+        """Each event was counted as often as it may be, what is left after resets is what is stored, and the last event
+        of each owner is the last."""
         counted: dict[str, list[Noted]] = {}
         amounts = {owner: item["amount"] for owner, item in tallies.items()}
         for number, told in enumerate(self.events):
             owner = told.event.owner
-            times = amounts.get(owner, 0) // BASE**number % BASE
+            times = int(number in self.counted_ever)
             assert times <= told.may_be, f"{told} is counted {times} times"
             assert times or told.may_be_not, f"{told} is not counted"
             if told.with_number is not None:
@@ -119,6 +144,7 @@ class Tallies:
                 counted.setdefault(owner, []).append(told.event)
         for owner, amount in amounts.items():
             events = counted.get(owner, [])
-            assert amount == sum(each.amount for each in events), f"{owner} has the amount {amount}"
+            left = [self.events[number].event.amount for number in self.counted_now[owner]]
+            assert amount == sum(left), f"{owner} has the amount {amount}, not {sum(left)}"
             last = max(((each.position, each.event_id) for each in events), default=(0, None))[1]
             assert tallies[owner].get("last") == last, f"{owner}'s last event is {tallies[owner]}, not {last}"

@@ -15,6 +15,7 @@ from tests.simulator.writers import EveryWriter
 
 TALLYING_KINDS = (
     *(*KINDS, "reset_totals", "reset_totals", "reset_totals", "reset_with_thing", "reset_with_thing"),
+    *("reset_tally", "reset_tally", "reset_tally", "reset_tally"),
     *("note", "note", "note_with_thing", "note_with_thing", "note_with_thing", "note_again", "note_again", "note_two"),
 )
 SUMS = ("things", "numbers")
@@ -39,6 +40,19 @@ class TallyingWriter(EveryWriter):
         left = {name: getattr(record, name) for name in names or SUMS}
         assert not any(left.values()), f"{owner} has {left} after a reset"
         self.world.done["resets of what was seen"] += rev is not None
+
+    def reset_tally(self) -> None:
+        """Set the sum over events to 0, sometimes only in the revision that was read: no event that was counted is
+        counted again."""
+        tally, draw = self.world.schema.entities["tally"].model, self.world.simulation.random
+        owner = draw.choice(OWNERS)
+        try:
+            seen = self.store.get(tally, owner) if draw.random() < 0.3 else None
+            record: Any = self.store.reset(tally, owner, rev=None if seen is None else seen.rev)
+        except (NotFound, OutcomeUnknown, *self.not_done):
+            self.failed = True
+            return
+        assert record.amount == 0, f"{owner} has {record.amount} after a reset"
 
     def reset_with_thing(self) -> None:
         """A reset that is made together with a record, or not at all."""

@@ -93,6 +93,7 @@ class EveryWriter(RepeatingWriter):
         possible = self._seen(name, possible)
         if is_put:
             before = None if written.before is None else written.before.number
+            self._check_given(written.before)
             assert before in possible, f"{name}: put gives {before}, possible was {set(possible)}"
             assert written.created == (before is None), f"{name}: put gives {before}, created is {written.created}"
         told = {each is None for each in possible}
@@ -159,7 +160,7 @@ class EveryWriter(RepeatingWriter):
         while True:
             try:
                 page = self.store.find_by(self.world.model, "sizes", after=after, **asked)
-            except NOT_DONE:
+            except self.not_done:
                 self.failed = True
                 return
             found += page.items

@@ -75,7 +75,7 @@ class WriteParts:
         stored = StoredDeletions(reader, sender, schema.entities, new_revision, moment)
         self.removing = Removing(reader, finder, writer, self._steps, waiting, stored)
         self._batches = Batches(reader, sender, self.removing, self._steps, readiness, waiting, moment, workers)
-        self.backfill = Backfill(schema, reader, sender, writer, moment, new_revision)
+        self.backfill = Backfill(schema, reader, sender, writer, moment, new_revision, workers)
         self.parts = StoreParts(
             schema,
             table,

@@ -34,7 +34,7 @@ from ...errors import (
 )
 from ...schema.entity_type import REVISION, EntityType
 from ...schema.schema import Schema
-from ...table.concurrency import run_concurrently
+from ...table.concurrency import MAX_WORKERS, run_concurrently
 from ...table.operations import MAX_BATCH_GET, PutItem, Query, Scan
 from ...table.values import Item
 from ..attempts import AttemptContext
@@ -67,6 +67,7 @@ class Backfill:
     writer: Writer
     moment_of: Callable[[EntityType[Any]], AttemptContext]
     new_revision: Callable[[], str]
+    workers: int = MAX_WORKERS
 
     def run(self, entity: EntityType[Any], name: str, *, again: bool, follow: Followed) -> BackfillReport:
         """Backfill a lookup or relation. With `again` also one that is ready. Raises Conflict if another run is in
@@ -154,7 +155,7 @@ class _Run:
         identities = [entity.identity_from(item) for item in own]
         seen = parts.reader.find_now([(entity, identity) for identity in identities])
         left = self._unfilled(list(zip(identities, seen, strict=True)))
-        outcomes = run_concurrently(self._fill_one, left)
+        outcomes = run_concurrently(self._fill_one, left, parts.workers)
         refused = [each for each in outcomes if each is not None]
         self.report = replace(
             self.report,
