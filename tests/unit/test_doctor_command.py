@@ -76,3 +76,11 @@ def test_wrong_arguments_are_refused(folder: Path, options: tuple[str, str]) -> 
     assert outcome.code == 2
     assert outcome.errors.startswith("error: ")
     assert not outcome.output
+
+
+@pytest.mark.parametrize("option", ["--rep", "--js", "--rat=5", "--ski=unknown_item"])
+def test_an_option_is_written_out_so_that_none_is_taken_for_another(folder: Path, option: str) -> None:
+    for arguments in (("doctor", option), ("deletions", "--cont")):
+        with pytest.raises(SystemExit) as ended:
+            shardweave(*arguments, "--data", str(folder))
+        assert ended.value.code == 2

@@ -125,7 +125,12 @@ def main(arguments: Sequence[str], streams: Streams, programs: Sequence[Program]
         module = importlib.import_module(f".{command.module}", __package__)
         shape = argparse.RawDescriptionHelpFormatter
         own = choice.add_parser(
-            command.name, help=command.help, description=module.__doc__, epilog=_EPILOG, formatter_class=shape
+            command.name,
+            help=command.help,
+            description=module.__doc__,
+            epilog=_EPILOG,
+            formatter_class=shape,
+            allow_abbrev=False,
         )
         module.add_arguments(own)
     options = parser.parse_args(arguments)
