@@ -358,25 +358,32 @@ class Doctor:
 
     def _begin(self) -> Mapping[str, Any]:
         """Take up what an earlier run has saved, if it was asked for the same."""
-        saved = self._progress.read() or {}
+        saved = self._progress.sound(self._decoded)
         if saved.get("skip") != sorted(self._skip) or saved.get("repair") != (self._repairs is not None):
             saved = {}
-        names = [*(layout.name for layout in self._layouts), _COUNTERS]
-        sums = saved.get("sums", {})
-        self._sums = {name: Sums(sums.get(name, b"")) for name in names}
-        if saved:
-            self.report = replace(
-                self.report,
-                part=str(saved["part"]),
-                findings=Findings.decode(saved["found"]),
-                layout=tuple(Fault(*each) for each in saved["layout"]),
-                read=int(saved["read"]),
-                items=int(saved["items"]),
-                units=float(saved["units"]),
-                seconds=float(saved["seconds"]),
-                unfinished=tuple(saved.get("unfinished", ())),
-            ).with_keys(**{name: [(key[0], key[1]) for key in saved.get(name, ())] for name in _KEYS})
+        self._sums, self.report = self._decoded(saved)
         return saved
+
+    def _decoded(self, saved: Mapping[str, Any]) -> tuple[dict[str, Sums], DoctorReport]:
+        names = [*(layout.name for layout in self._layouts), _COUNTERS]
+        encoded = saved.get("sums", {})
+        sums = {name: Sums(encoded.get(name, b"")) for name in names}
+        if not saved:
+            return sums, self.report
+        self._late.check(saved.get("late", ()))
+        for name in ("index", "low", "number", "tries"):
+            int(saved.get(name, 0))
+        return sums, replace(
+            self.report,
+            part=PARTS[PARTS.index(saved["part"])],
+            findings=Findings.decode(saved["found"]),
+            layout=tuple(Fault(*each) for each in saved["layout"]),
+            read=int(saved["read"]),
+            items=int(saved["items"]),
+            units=float(saved["units"]),
+            seconds=float(saved["seconds"]),
+            unfinished=tuple(map(str, saved.get("unfinished", ()))),
+        ).with_keys(**{name: [(str(key[0]), str(key[1])) for key in saved.get(name, ())] for name in _KEYS})
 
     def _save(self, more: Mapping[str, Any]) -> None:
         report = self.report

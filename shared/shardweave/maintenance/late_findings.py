@@ -71,6 +71,13 @@ class LateFindings:
     def encode(self) -> list[Any]:
         return [[each.finding.encode(), dict(each.key), each.rev] for each in self._kept]
 
+    @staticmethod
+    def check(saved: Sequence[Any]) -> None:
+        """Raise LookupError, TypeError or ValueError for what can't be taken up."""
+        for found, key, _ in saved:
+            Finding.decode(found)
+            dict(key)
+
     def restore(self, saved: Sequence[Any]) -> None:
         """Take up what was saved, as if it had been found now."""
         now = self._waiting.monotonic()

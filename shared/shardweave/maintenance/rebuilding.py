@@ -99,7 +99,7 @@ class Rebuild:
     ) -> RebuildReport:
         """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
         Raises Conflict when another process does the same."""
-        saved = self._progress.read() or {}
+        saved = self._progress.sound(lambda saved: _decoded(self._read_model.name, saved))
         self._name = str(saved.get("rebuild") or self._parts.context.new_revision())
         self.report = _decoded(self._read_model.name, saved)
         for phase, number in self._stages(saved):

@@ -148,7 +148,7 @@ class Rekey:
         """The state, and the results of the current or last run."""
         seen = self._coordinator.read(self._entity)
         state = "" if seen is None else seen.control.rekey
-        saved = self._progress.read() or {}
+        saved = self._saved()
         report = self._decoded(saved, state)
         run = self._run_state(saved, report) if state and saved.get("of") == self._run_name(seen) else ""
         return replace(report, waiting_ms=self._waiting(seen), run=run)
@@ -262,7 +262,7 @@ class Rekey:
         return replace(seen, control=control)
 
     def _ran(self, seen: Seen | None, state: str, follow: Any, stop: Any) -> RekeyReport:
-        saved = self._progress.read() or {}
+        saved = self._saved()
         report = self._decoded(saved, state)
         if saved.get("of") != self._run_name(seen) or report.done:
             saved, report = {}, RekeyReport(self._entity.token, state, began_ms=self._clock())
@@ -373,7 +373,7 @@ class Rekey:
 
     def _whole_run(self, command: str) -> RekeyReport:
         seen = self._seen()
-        saved = self._progress.read() or {}
+        saved = self._saved()
         report = self._decoded(saved, "" if seen is None else seen.control.rekey)
         if seen is None or saved.get("of") != self._run_name(seen) or not report.done or not seen.control.rekey:
             raise Conflict(
@@ -419,6 +419,9 @@ class Rekey:
         }
         state = {"of": self._run_name(seen), "passes": passes, "examples": examples, "done": report.done}
         self._progress.save({**state, "began": report.began_ms, "at": self._clock(), **(more or {})})
+
+    def _saved(self) -> Mapping[str, Any]:
+        return self._progress.sound(lambda saved: self._decoded(saved, ""))
 
     def _decoded(self, saved: Mapping[str, Any], state: str) -> RekeyReport:
         examples = saved.get("examples", {})

@@ -125,7 +125,7 @@ class Rewrite:
     ) -> RewriteReport:
         """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
         Raises Conflict when another process does the same."""
-        saved = self._progress.read() or {}
+        saved = self._progress.sound(lambda saved: _decoded(self._entity.token, saved))
         while not self._walked(saved, follow, stop):
             saved = {}
         if self.report.done:
