@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shardweave.cli.rekey import document, standing
+from shardweave.maintenance.rekey_passes import PassCounts
 from shardweave.maintenance.rekeying import SAVED_SECONDS, SILENT_MS, RekeyReport
 from shardweave.maintenance.walk import LANES
 from shardweave.store import RetryClock
@@ -96,7 +97,12 @@ def test_a_run_that_was_asked_to_stop_is_known_to_have_stopped(made: RekeyWorld)
 def test_what_is_left_is_told_before_the_next_command(made: RekeyWorld) -> None:
     made.put(by_hand(500, mail=["no text"]))
     made.run()
-    assert "something is left (see `passes`); next: `shardweave rekey run`" in standing(made.rekey().status())
+    status = made.rekey().status()
+    assert status.refused > 0
+    told = "the last run is complete, and items were refused; next: correct the items that `passes` names, then "
+    assert standing(status) == f"member: follow: {told}`shardweave rekey run`"
+    left = RekeyReport("member", "dual", {"verify": PassCounts(read=9, differing=1)}, done=True, run="complete")
+    assert "something is left (see `passes`); next: `shardweave rekey run`" in standing(left)
 
 
 def test_results_of_the_state_before_are_of_no_run_of_this_one(made: RekeyWorld) -> None:

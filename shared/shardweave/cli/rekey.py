@@ -203,7 +203,10 @@ def standing(report: RekeyReport) -> str:
         return f"{head}nobody runs it now: {told}; `shardweave rekey run` goes on where it came to"
     if report.run != COMPLETE:
         return f"{head}no run of this state has begun; next: `shardweave rekey run`"
-    if report.refused or report.differing or report.changed:
+    if report.refused:
+        fix = "correct the items that `passes` names, then `shardweave rekey run`"
+        return f"{head}the last run is complete, and items were refused; next: {fix}"
+    if report.differing or report.changed:
         return f"{head}the last run is complete, and something is left (see `passes`); next: `shardweave rekey run`"
     return f"{head}the last run is complete; next: {_NEXT.get(report.state, '`shardweave rekey run`')}"
 
