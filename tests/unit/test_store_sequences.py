@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -210,6 +211,32 @@ def test_what_can_not_be_taken_is_refused() -> None:
             world.store.take(Issue, "num", within=within)
     with pytest.raises(UnknownName, match="within nothing"):
         world.store.take(Area, "rank", within="p")
+
+
+@pytest.mark.parametrize("number", [None, "3", 1.5, True, -1, Decimal(2), float("nan"), 10**18 + 1, [], {}])
+def test_what_no_counter_can_be_moved_by_or_to_is_refused_and_changes_nothing(number: Any) -> None:
+    world = projects()
+    add(world)
+    stored = world.items()
+    with pytest.raises(InputError, match="count: must be a whole number"):
+        world.store.take(Issue, "num", within="p", count=number)
+    with pytest.raises(InputError, match="to: must be a whole number"):
+        world.store.advance(Issue, "num", within="p", to=number)
+    assert world.items() == stored
+    assert add(world) == 2
+
+
+@pytest.mark.parametrize("name", [None, 1, [], {}, b"num", "n" * 1000])
+def test_what_names_no_sequence_and_no_lookup_is_refused(name: Any) -> None:
+    store = projects().store
+    for work in (
+        lambda: store.take(Issue, name, within="p"),
+        lambda: store.advance(Issue, name, within="p", to=5),
+        lambda: store.backfill(Issue, name),
+        lambda: store.get_by(Issue, name, "x"),
+    ):
+        with pytest.raises(UnknownName, match="has no"):
+            work()
 
 
 # -- an answer is lost ------------------------------------------------------------------------------------------------

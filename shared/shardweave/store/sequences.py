@@ -62,6 +62,8 @@ from .writing.write_steps import CreateStep, PutStep, UpdateStep
 
 LAST = "_last"
 TAKER = "_taker"
+MOST = 10**18
+"""The greatest number that is given, and the most that are taken at once."""
 _PLACEHOLDER = 1
 
 
@@ -99,8 +101,7 @@ class Numbering:
 
     def take(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, count: int = 1) -> range:
         """The next `count` numbers of a scope."""
-        if count < 1:
-            raise InputError("at least one number is taken", where="count", fix="give 1 or more")
+        _check_number(count, 1, "count")
         form = self.moment_of(entity).old_form
         if form is None or form.old is None:
             return self._taken(entity, sequence, scope, count)
@@ -147,6 +148,7 @@ class Numbering:
 
     def advance(self, entity: EntityType[Any], sequence: SequenceType, scope: Item, to: int) -> None:
         """Make the next number of a scope greater than `to`, if it is not already."""
+        _check_number(to, 0, "to")
         update = UpdateItem(
             counter_key(entity, sequence, scope),
             set={TAKER: self.new_token(), LAST: to},
@@ -300,12 +302,19 @@ class Numbering:
 
 def sequence_of(entity: EntityType[Any], name: str) -> SequenceType:
     """The sequence of a property. Raises UnknownName that lists the sequences."""
-    stored = entity.stored_name(name)
+    stored = entity.stored_name(name) if isinstance(name, str) else None
     for each in entity.sequences:
         if each.property_name == stored:
             return each
     fix = use_one_of((each.property_name for each in entity.sequences), what="sequence")
-    raise UnknownName(f"the entity {entity.token!r} has no sequence {name!r}", where=name[:80], fix=fix)
+    raise UnknownName(f"the entity {entity.token!r} has no sequence {name!r:.80}", where=str(name)[:80], fix=fix)
+
+
+def _check_number(number: Any, least: int, where: str) -> None:
+    """Refuse what a counter can't be moved by, or to: it would be damaged by it."""
+    if type(number) is not int or not least <= number <= MOST:
+        fix = f"give a whole number from {least} to 10**18"
+        raise InputError(f"must be a whole number, of at least {least}", where=where, fix=fix)
 
 
 def scope_of(entity: EntityType[Any], sequence: SequenceType, within: Any) -> Item:

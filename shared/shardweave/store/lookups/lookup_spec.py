@@ -81,14 +81,15 @@ class Listed:
 def lookup_of(entity: EntityType[Any], name: str, beside: Any = ()) -> LookupType:
     """A lookup by its own name or the name of its property. Raises UnknownName that lists the lookups, and the
     relations `beside` them."""
-    stored = entity.stored_name(name)
-    found = entity.lookups.get(name) or next(
-        (each for each in entity.lookups.values() if each.property_name == stored), None
-    )
+    found = None
+    if isinstance(name, str):
+        stored = entity.stored_name(name)
+        named = (each for each in entity.lookups.values() if each.property_name == stored)
+        found = entity.lookups.get(name) or next(named, None)
     if found is None:
         what = "lookup or enforced relation" if beside else "lookup"
-        message = f"the entity {entity.token!r} has no {what} {name!r}"
-        raise UnknownName(message, where=name[:80], fix=use_one_of((*entity.lookups, *beside), what=what))
+        message = f"the entity {entity.token!r} has no {what} {name!r:.80}"
+        raise UnknownName(message, where=str(name)[:80], fix=use_one_of((*entity.lookups, *beside), what=what))
     return found
 
 
