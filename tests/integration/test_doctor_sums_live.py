@@ -33,6 +33,8 @@ from tests.unit.summed_world import SCHEMA, Box, Letter
 LETTERS = 30
 MEMBERS = [f"m{number}" for number in range(12)]
 QUIET = "m-quiet"
+MORE = 200
+"""Examinations, at most, until the doctor had to wait often enough: how threads meet is up to the machine."""
 """A member whose numbers nobody changes, among those that change all the time."""
 
 
@@ -131,6 +133,10 @@ def test_what_is_written_counted_and_reset_meanwhile_is_no_fault_in_any_phase() 
     for stage in room.stages():
         for _ in range(2):
             assert room.examined().findings.counts == {}, stage
+    for _ in range(MORE):
+        if room.shapes["waited"] > 3:
+            break
+        assert room.examined().findings.counts == {}
     room.follow()
     still = room.doctor().run()
     assert (still.findings.counts, still.undecided) == ({}, ())
