@@ -115,8 +115,18 @@ class RepeatingWriter(RevisingWriter):
             self.world.done["sent again after no answer"] += bool(answers)
         if not answers:
             raise OutcomeUnknown("no process had an answer", fix="send it again") if is_unknown else errors[0]
+        self._until_visible()
         self._told(request, answers, is_certain=not is_unknown)
         self.world.done["answers of one that died"] += died and all(each.repeated for each in answers)
+
+    def _until_visible(self) -> None:
+        """Wait for what writers have under way: an answer that was kept is found as soon as its own item is written,
+        and the table writes those of its transaction one after the other."""
+        simulation = self.world.simulation
+        writing = [each for each in simulation.jobs if str(getattr(each, "by", "")).startswith("client")]
+        while not all(each.done for each in writing):
+            self.world.done["answers before all was to be seen"] += 1
+            simulation.sleep(20)
 
     def _beside(self, send: Callable[[Store], None]) -> bool:
         """Send in another process and in this one, at some moment of the other's. Gives whether the other one died."""
