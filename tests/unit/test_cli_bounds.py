@@ -128,6 +128,41 @@ def test_a_mistyped_folder_is_refused_and_not_made(command: list[str], tmp_path:
     assert not folder.exists()
 
 
+def test_a_folder_without_this_table_says_which_tables_it_has(tmp_path: Path) -> None:
+    assert shardweave("load", "--entity", "user", "--data", str(tmp_path), "-", given="").code == 0
+    asked = ["--entity", "issue", "--service", "issue_tracker", "--data", str(tmp_path)]
+    outcome = shardweave("scan", *asked)
+    assert outcome.code == 2
+    assert "give one that is there: --service user_service --key-format ordered" in outcome.errors
+
+
+def test_a_file_in_place_of_a_folder_is_called_one(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for command in (["scan", "--entity", "user"], ["doctor"], ["backup", str(tmp_path / "copy")]):
+        outcome = shardweave(*command, "--data", str(file))
+        assert outcome.code == 2
+        assert f"--data: {file} is a file, not a data folder. Fix: give its folder" in outcome.errors
+
+
+WRONG_NAMES = (
+    ["backfill", "--entity", "user", "--lookup", "nope"],
+    ["backfill", "--entity", "nope", "--lookup", "nope"],
+    ["rebuild", "nope"],
+    ["reshard", "start", "--entity", "user", "--char-bits", "9", "--chars", "2", "--yes"],
+    ["reshard", "status", "--entity", "nope"],
+    ["rewrite", "--entity", "nope"],
+    ["scan", "--entity", "nope"],
+)
+
+
+@pytest.mark.parametrize("command", WRONG_NAMES, ids=" ".join)
+def test_wrong_names_are_wrong_arguments(command: list[str], tmp_path: Path) -> None:
+    assert shardweave("load", "--entity", "user", "--data", str(tmp_path), "-", given="").code == 0
+    outcome = shardweave(*command, "--data", str(tmp_path))
+    assert (outcome.code, outcome.errors.startswith("error: ")) == (2, True), outcome.errors
+
+
 def test_a_plan_needs_no_table_and_makes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "mistyped"
     outcome = shardweave("explain", "--entity", "user", "--data", str(folder), "phone.prefix=1")

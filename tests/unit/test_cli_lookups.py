@@ -62,7 +62,7 @@ def test_a_service_without_lookups_has_nothing_to_fill(tmp_path: Path) -> None:
     outcome = shardweave("backfill", "--data", str(tmp_path))
     assert (outcome.code, outcome.errors) == (0, "there is nothing to fill\n")
     outcome = shardweave("backfill", "--data", str(tmp_path), "--entity", "user", "--lookup", "phone")
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert "has no lookup 'phone'. Fix: leave it out, or declare it: there is no lookup here" in outcome.errors
     assert shardweave("backfill", "--data", str(tmp_path), "--lookup", "phone").code == 2
     assert shardweave("backfill", "--data", str(tmp_path), "--entity", "x", "--lookup", "phone").code == 2

@@ -18,7 +18,9 @@ from .json_lines import parse_object
 
 def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     """`--service` and `--key-format`."""
-    parser.add_argument("--service", metavar="NAME", help="a service, by its name or its path (default: the only one)")
+    parser.add_argument(
+        "--service", metavar="NAME", help="a service, by its name or path (default: that of cdk.json, or the only one)"
+    )
     parser.add_argument("--key-format", choices=list(KEY_FORMATS), help="how keys are written (default: ordered)")
 
 

@@ -117,6 +117,21 @@ class DataFolder:
         """Whether the service has a table here."""
         return self.table_path(service, key_format).is_file()
 
+    def missing_table(self, service: str, key_format: str) -> ConfigurationError:
+        """The error of a folder without a table of the service, which names the tables that are there."""
+        if self.path.is_file():
+            return ConfigurationError(
+                f"{self.path} is a file, not a data folder", where="--data", fix="give its folder"
+            )
+        named = [each.stem.rpartition("-") for each in sorted(self.path.glob("*-*.sqlite"))]
+        there = ", ".join(f"--service {name} --key-format {keys}" for name, _, keys in named)
+        made = f"`{command_name('serve')} --data DIR` and `shardweave load --data DIR` make one"
+        return ConfigurationError(
+            f"{self.path} holds no table of {service!r} with the key format {key_format!r}",
+            where="--data",
+            fix=f"give one that is there: {there}" if there else f"check the name; {made}",
+        )
+
     def is_as_written(self, schema: Schema, service: str, key_format: str) -> bool:
         """Whether the service has a table here that opening leaves as it is. Raises ConfigurationError."""
         kept_at = self._manifest_path(service, key_format)
@@ -141,11 +156,7 @@ class DataFolder:
         if create:
             self.make()
         elif not path.is_file():
-            raise ConfigurationError(
-                f"{self.path} holds no table of {service!r} with the key format {key_format!r}",
-                where="--data",
-                fix=f"check the name; `{command_name('serve')} --data DIR` and `shardweave load --data DIR` make one",
-            )
+            raise self.missing_table(service, key_format)
         kept_at, wanted = self._manifest_path(service, key_format), _manifest(schema)
         kept = self._kept_manifest(kept_at)
         self._refuse_lost_table(path, self.position_file(service, key_format), kept_at)

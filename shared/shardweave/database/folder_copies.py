@@ -22,8 +22,7 @@ def back_up(folder: DataFolder, service: str, key_format: str, target: Path) -> 
     """Copy a service's table into an empty folder. Raises ConfigurationError, TableUnusable."""
     path = folder.table_path(service, key_format)
     if not path.is_file():
-        message = f"{folder.path} holds no table of {service!r} with the key format {key_format!r}"
-        raise ConfigurationError(message, where="--data", fix="check the name")
+        raise folder.missing_table(service, key_format)
     _make_empty(target)
     # The position of processed changes is copied first: later changes are processed again, and none is skipped.
     beside = (folder.position_file(service, key_format), path.with_suffix(".schema.json"), path.with_suffix(".json"))

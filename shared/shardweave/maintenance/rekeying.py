@@ -82,8 +82,10 @@ class RekeyReport:
 
     @property
     def refused(self) -> int:
-        """The items that can't be brought in or compared."""
-        return sum(each.refused for each in self.passes.values())
+        """The items and records that can't be brought in or compared; each pass over the old items names the same."""
+        of_items = [counts.refused for name, counts in self.passes.items() if name not in OF_RECORDS]
+        of_records = [counts.refused for name, counts in self.passes.items() if name in OF_RECORDS]
+        return max(of_items, default=0) + max(of_records, default=0)
 
     @property
     def differing(self) -> int:
@@ -189,7 +191,8 @@ class Rekey:
             )
         report = self._whole_run("switch")
         if report.refused:
-            raise Conflict(f"{report.refused} items can't be brought in", where="rekey", fix="see `rekey status`")
+            named = "an item" if report.refused == 1 else f"{report.refused} items"
+            raise Conflict(f"{named} can't be brought in", where="rekey", fix="see `rekey status`")
         if report.passes["bring"].changed:
             left = report.passes["bring"].changed
             raise Conflict(
@@ -374,8 +377,10 @@ class Rekey:
     def _whole_run(self, command: str) -> RekeyReport:
         seen = self._seen()
         saved = self._saved()
-        report = self._decoded(saved, "" if seen is None else seen.control.rekey)
-        if seen is None or saved.get("of") != self._run_name(seen) or not report.done or not seen.control.rekey:
+        if seen is None or not seen.control.rekey:
+            raise Conflict("nothing is being brought in", where=self._entity.token, fix="`rekey start`")
+        report = self._decoded(saved, seen.control.rekey)
+        if saved.get("of") != self._run_name(seen) or not report.done:
             raise Conflict(
                 f"no run is complete in this state, so there is no {command}", where="rekey", fix="`run` first"
             )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
-from ..errors import SchemaError, UnknownName
+from ..errors import SchemaError, UnknownName, use_one_of
 from ..keys.key_format import ORDERED, KeyFormat
 from .checks.all_faults import schema_faults
 from .collection import Collection
@@ -110,8 +110,7 @@ class Schema:
         try:
             return self.read_models[name]
         except (KeyError, TypeError):
-            known = ", ".join(self.read_models) or "(the schema has none)"
-            fix = f"use one of {known}"
+            fix = use_one_of(self.read_models, what="read model")
             raise UnknownName(f"there is no read model {name!r}", where="read model", fix=fix) from None
 
     def entity_of_key(self, hash_key: str) -> EntityType[Any] | None:
