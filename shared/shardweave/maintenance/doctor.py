@@ -27,7 +27,7 @@ parent, of a page together; the indexes once. Where an index or a counter seems 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ConfigurationError, Fault, ReshardUnreadable
@@ -73,6 +73,15 @@ class _Stopped(Exception):
     """What was begun has to be begun again by the next run."""
 
 
+@dataclass(frozen=True)
+class _Postponed:
+    """A finding to put right when all else is, with all `noted` of the item."""
+
+    finding: Finding
+    item: Item
+    noted: frozenset[Finding]
+
+
 class Doctor:
     """One examination of one table. `rate` is how many read units it spends in a second; 0 is no limit. `say` is told
     of each repair. Items of the old `forms`, which are being brought in, are only compared with the indexes."""
@@ -111,7 +120,7 @@ class Doctor:
         self._late = LateFindings(self._examiner.confirm, parts.waiting, names)
         self._progress = Progress(parts, "doctor")
         self._sums: dict[str, Sums] = {}
-        self._postponed: list[tuple[Finding, Item]] = []
+        self._postponed: list[_Postponed] = []
         of_events = tuple(each.name for each in parts.schema.read_model_list if not each.records)
         self.report = DoctorReport(repairing=repair, skipped=tuple(sorted(skip)), not_recounted=of_events)
 
@@ -198,25 +207,35 @@ class Doctor:
         self._settle(all_of_them=True)
         if self._repairs is not None:
             self._repair_postponed()
+            self._settle(all_of_them=True)
         return True
 
     def _examined(self, items: Sequence[Item]) -> tuple[Sequence[Item], list[Confirmed]]:
         own = [item for item in items if not any(form.is_own(item) for form in self._forms)] if self._forms else items
         return items, self._examiner.page(own)
 
-    def _take(self, confirmed: Confirmed, *, stays: bool = False) -> None:
-        """Note what is wrong with an item, and put it right where that is asked for. `stays`: it was wrong before."""
-        for finding in confirmed.findings:
-            if finding.kind in self._skip:
-                continue
-            if finding.kind in LATE and not stays:
-                self._late.add(finding, confirmed.item)
-                continue
+    def _take(self, confirmed: Confirmed, *, stays: bool = False, noted: frozenset[Finding] = frozenset()) -> None:
+        """Note what is wrong with an item, without what was `noted`, and put it right where that is asked for. `stays`:
+        it was wrong before. An item that a repair has changed is examined again: what is late of it has to stay so from
+        then on, and another fault may only be seen now."""
+        found = [each for each in confirmed.findings if each.kind not in self._skip and each not in noted]
+        late = [each for each in found if each.kind in LATE and not stays]
+        now = [each for each in found if each not in late]
+        noted = noted.union(now)
+        place: Item | None = None
+        for finding in now:
             self.report.findings.add(finding)
             if self._repairs is None or finding.severity is not Severity.REPAIRABLE:
                 continue
-            if finding.kind in LAST or not self._repaired(self._repairs, finding, confirmed.item):
-                self._postponed = [*self._postponed, (finding, confirmed.item)][:MAX_POSTPONED]
+            if finding.kind not in LAST and self._repaired(self._repairs, finding, confirmed.item):
+                place = None if stays else self._repairs.place_after(finding, confirmed.item)
+            elif len(self._postponed) < MAX_POSTPONED:
+                self._postponed.append(_Postponed(finding, confirmed.item, noted))
+        if place is None:
+            for finding in late:
+                self._late.add(finding, confirmed.item)
+        elif (again := self._examiner.confirm(place)) is not None:
+            self._take(again, noted=noted)
 
     def _settle(self, *, all_of_them: bool = False) -> None:
         """Note what was late and has stayed wrong."""
@@ -231,15 +250,19 @@ class Doctor:
         return True
 
     def _repair_postponed(self) -> None:
-        """What could not be put right at once is looked at again: others may have made way for it, or done it."""
+        """What could not be put right at once is looked at again: others may have made way for it, or done it. What is
+        wrong with the item after that, and was not noted, is taken as well."""
         assert self._repairs is not None
-        for finding, item in self._postponed:
-            now = self._examiner.confirm(item)
-            if now is None or finding not in now.findings:
-                self._note_repaired(finding)
-            else:
-                self._repaired(self._repairs, finding, now.item)
-        self._postponed = []
+        postponed, self._postponed = self._postponed, []
+        left = frozenset(each.finding for each in postponed)
+        for each in postponed:
+            now = self._examiner.confirm(each.item)
+            if now is None or each.finding not in now.findings:
+                self._note_repaired(each.finding)
+            elif self._repaired(self._repairs, each.finding, now.item):
+                now = self._examiner.confirm(self._repairs.place_after(each.finding, now.item))
+            if now is not None:
+                self._take(now, noted=each.noted | left.intersection(now.findings))
 
     def _note_repaired(self, finding: Finding) -> None:
         self.report.findings.note_repaired(finding)

@@ -82,7 +82,7 @@ class Findings:
 
     def left(self, severity: Severity) -> int:
         """How many of a severity were found and not put right."""
-        left = {kind: count - self.repaired.get(kind, 0) for kind, count in self.counts.items()}
+        left = {kind: max(0, count - self.repaired.get(kind, 0)) for kind, count in self.counts.items()}
         return sum(count for kind, count in left.items() if KINDS[kind].severity is severity)
 
     def encode(self) -> dict[str, Any]:

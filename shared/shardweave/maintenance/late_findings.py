@@ -37,7 +37,7 @@ class LateFinding:
 
 
 class LateFindings:
-    """Those of one examination. `confirm` says what is wrong with an item at one moment."""
+    """Those of one examination, each once. `confirm` says what is wrong with an item at one moment."""
 
     def __init__(
         self, confirm: Callable[[Item], Confirmed | None], waiting: RetryClock, names: tuple[str, str]
@@ -45,7 +45,7 @@ class LateFindings:
         self._confirm = confirm
         self._waiting = waiting
         self._names = names
-        self._kept: list[LateFinding] = []
+        self._kept: dict[Finding, LateFinding] = {}
 
     @property
     def is_small(self) -> bool:
@@ -54,22 +54,23 @@ class LateFindings:
 
     def add(self, finding: Finding, item: Item) -> None:
         key = {name: item[name] for name in self._names}
-        self._kept.append(LateFinding(finding, key, item.get(REVISION), self._waiting.monotonic()))
+        self._kept[finding] = LateFinding(finding, key, item.get(REVISION), self._waiting.monotonic())
 
     def settled(self, *, all_of_them: bool = False) -> Iterator[Confirmed]:
         """The faults among those that are old enough; `all_of_them` waits until all are."""
         past = self._waiting.monotonic() - LATE_SECONDS
         if self._kept and (all_of_them or len(self._kept) > MAX_KEPT):
-            youngest = max(each.since for each in self._kept)
+            youngest = max(each.since for each in self._kept.values())
             if youngest > past:
                 self._waiting.sleep(youngest - past)
             past = youngest
-        old = [each for each in self._kept if each.since <= past]
-        self._kept = [each for each in self._kept if each.since > past]
+        old = [each for each in self._kept.values() if each.since <= past]
+        for each in old:
+            del self._kept[each.finding]
         return (each for each in run_concurrently(self._still, old) if each is not None)
 
     def encode(self) -> list[Any]:
-        return [[each.finding.encode(), dict(each.key), each.rev] for each in self._kept]
+        return [[each.finding.encode(), dict(each.key), each.rev] for each in self._kept.values()]
 
     @staticmethod
     def check(saved: Sequence[Any]) -> None:
@@ -81,7 +82,8 @@ class LateFindings:
     def restore(self, saved: Sequence[Any]) -> None:
         """Take up what was saved, as if it had been found now."""
         now = self._waiting.monotonic()
-        self._kept = [LateFinding(Finding.decode(found), key, rev, now) for found, key, rev in saved]
+        found = [LateFinding(Finding.decode(each), key, rev, now) for each, key, rev in saved]
+        self._kept = {each.finding: each for each in found}
 
     # -- parts
 

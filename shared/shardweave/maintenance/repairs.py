@@ -78,6 +78,13 @@ class Repairs:
                 raise
             return False
 
+    def place_after(self, finding: Finding, item: Item) -> Item:
+        """The key of an item after a fault of it was put right."""
+        if finding.kind != "stray_record":
+            return self._key(item)
+        entity = self._entity(finding)
+        return dict(location_of(entity, item, self._parts.moment_of(entity).shard_map).key)
+
     def recounted(self, wrong: Wrong) -> bool:
         """Set a counter to what was counted, if it still says what it said."""
         name = wrong.attribute
