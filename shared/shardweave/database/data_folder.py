@@ -36,6 +36,7 @@ from ..errors.exit_codes import Unavailable
 from ..keys.shard_key import ExternalKeys
 from ..keys.shard_key.key_ring import KeyRing, decode_key_ring, encode_key_ring
 from ..keys.sharding import READ_AHEAD_MS, WRITE_AHEAD_MS
+from ..maintenance.file_lock import locked_file
 from ..query.cursor import CursorKeys
 from ..reshard.control import control_key, decode_control
 from ..reshard.declaration_guard import moving_faults, schema_of
@@ -82,17 +83,13 @@ class DataFolder:
     def used_by_this_process(self) -> Iterator[None]:
         """Create the folder if needed, and lock it against other servers. Raises ConfigurationError."""
         self.make()
+        fix = "stop it, or choose another folder"
+        busy = Unavailable(f"another server uses {self.path}", where="--data", fix=fix)
         try:
-            lock = (self.path / _LOCK).open("a")
+            lock = locked_file(self.path / _LOCK, busy)
         except OSError as error:
             raise _unusable(self.path, error) from None
         with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise Unavailable(
-                    f"another server uses {self.path}", where="--data", fix="stop it, or choose another folder"
-                ) from None
             lock.truncate(0)
             yield
 

@@ -7,13 +7,41 @@ that it is imported into, and nobody would notice.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigurationError
+from ..errors.exit_codes import Unavailable
+from .file_lock import held_while_used, locked_file
 
 FORMAT = 1
 STATE = "export.json"
+BESIDE = f"{STATE}.new"
+"""The next state, until it is whole."""
+LOCK = "export.lock"
+
+
+@contextmanager
+def used_by_this_process(folder: Path) -> Iterator[None]:
+    """A context that makes a folder if needed, and locks it against other exports. Raises ConfigurationError, also
+    where it holds something else, of which nothing is touched."""
+    busy = Unavailable(
+        f"another process exports into {folder}", where="DIR", fix="let it end or stop it, or give another folder"
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / STATE).exists() and {path.name for path in folder.iterdir()} - {BESIDE, LOCK}:
+            raise ConfigurationError(
+                f"{folder} holds something else than an export", where="DIR", fix="give an empty folder"
+            )
+        lock = locked_file(folder / LOCK, busy)
+    except OSError as error:
+        message = f"{folder} can't be used: {error.strerror}"
+        raise ConfigurationError(message, where="DIR", fix="give an empty folder") from None
+    with held_while_used(lock, folder / LOCK):
+        yield
 
 
 def read_state(folder: Path) -> dict[str, Any] | None:

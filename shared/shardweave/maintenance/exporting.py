@@ -34,7 +34,7 @@ from ..store.lookups.lookup_records import LOOKUP_SPACE
 from ..store.parts import StoreParts
 from ..table.operations import Query
 from ..table.values import Item
-from .export_folder import FORMAT, STATE, is_short, read_state
+from .export_folder import BESIDE, FORMAT, STATE, is_short, read_state, used_by_this_process
 from .record_lines import generated_names, item_line, record_line
 from .walk import PAGE, Pace, Walk, entity_lanes, records_among, saved_places
 
@@ -77,34 +77,24 @@ class Export:
     ) -> ExportReport:
         """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
         Raises ConfigurationError where the folder holds something else, or a finished export of all of the entities:
-        what has changed since would be missing."""
-        self._open()
-        if all(self._own(entity).get("done") for entity in self._entities):
-            raise ConfigurationError(
-                f"{self._folder} holds a finished export", where="DIR", fix="give another folder, or remove this one"
-            )
-        for entity in self._entities:
-            while not self._own(entity).get("done"):
-                if not self._exported(entity, follow, stop):
-                    return self._report()
-        return self._report(done=True)
+        what has changed since would be missing; Unavailable where another process exports into it."""
+        with used_by_this_process(self._folder):
+            self._open()
+            if all(self._own(entity).get("done") for entity in self._entities):
+                fix = "give another folder, or remove this one"
+                raise ConfigurationError(f"{self._folder} holds a finished export", where="DIR", fix=fix)
+            for entity in self._entities:
+                while not self._own(entity).get("done"):
+                    if not self._exported(entity, follow, stop):
+                        return self._report()
+            return self._report(done=True)
 
     # -- parts
 
     def _open(self) -> None:
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            is_empty = all(path.name == BESIDE for path in self._folder.iterdir())
-        except OSError as error:
-            message = f"{self._folder} can't be used: {error.strerror}"
-            raise ConfigurationError(message, where="DIR", fix="give an empty folder") from None
         state = read_state(self._folder)
         if state is not None:
             self._state = state
-        elif not is_empty:
-            raise ConfigurationError(
-                f"{self._folder} holds something else than an export", where="DIR", fix="give an empty folder"
-            )
         else:
             # Before any other file: one that dies before it has saved anything is known to be an export, too.
             self._save_state()
@@ -201,10 +191,6 @@ class Export:
             state.flush()
             os.fsync(state.fileno())
         beside.replace(self._folder / STATE)
-
-
-BESIDE = f"{STATE}.new"
-"""The next state, until it is whole."""
 
 
 def _map(moment: AttemptContext) -> list[int]:
