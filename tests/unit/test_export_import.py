@@ -18,8 +18,8 @@ from shardweave.access import private_property
 from shardweave.errors import ConfigurationError
 from shardweave.keys.sharding import ShardBump
 from shardweave.maintenance.doctor import Doctor
-from shardweave.maintenance.export_folder import STATE
-from shardweave.maintenance.exporting import Export
+from shardweave.maintenance.export_folder import STATE, check_whole
+from shardweave.maintenance.exporting import Export, ExportReport
 from shardweave.maintenance.importing import Import, ImportReport
 from shardweave.maintenance.record_lines import RecordLine, SequenceLine, generated_names, read_line, record_line
 from shardweave.schema.entity import Entity
@@ -224,6 +224,46 @@ def test_a_finished_export_is_not_taken_for_one_of_now(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"^DIR: .* holds a finished export\. Fix: give another folder"):
         export(world, tmp_path).run()
     assert lines_of(tmp_path) == before
+
+
+def test_an_export_that_was_killed_between_two_entities_is_not_finished_for_any_of_them(tmp_path: Path) -> None:
+    """Neither for an import, nor for an export of what it has already."""
+    world = Clinic()
+    first, second, third, *_ = world.schema.entities.values()
+    parts = world.new_store(world.table).parts
+
+    def kill(report: ExportReport) -> None:
+        if report.lines.get(second.token):
+            raise Crashed
+
+    with pytest.raises(Crashed):
+        Export(parts, [first, second, third], tmp_path).run(kill)
+    saved = json.loads((tmp_path / STATE).read_text())["entities"]
+    assert {token for token, own in saved.items() if own.get("done")} == {first.token}
+    with pytest.raises(ConfigurationError, match=f"^{second.token}: .* holds an export that is not finished"):
+        check_whole(tmp_path)
+    told = f"^DIR: the export in .* has {first.token} already, but not {second.token}, {third.token}. Fix: continue it"
+    with pytest.raises(ConfigurationError, match=told):
+        Export(parts, [first], tmp_path).run()
+    assert Export(parts, [first, second, third], tmp_path).run().done
+    check_whole(tmp_path)
+    with pytest.raises(ConfigurationError, match="holds a finished export"):
+        Export(parts, [first], tmp_path).run()
+
+
+def test_an_export_of_one_more_entity_is_not_finished_before_it_has_that_one(tmp_path: Path) -> None:
+    world = Clinic()
+    first, second, *_ = world.schema.entities.values()
+    parts = world.new_store(world.table).parts
+    assert Export(parts, [first], tmp_path).run().done
+    check_whole(tmp_path)
+    dying = World(schema=world.schema, table=SimulatedTable(world.inner, Script(Crash())))
+    with pytest.raises(Crashed):
+        Export(dying.new_store(dying.table).parts, [second], tmp_path).run()
+    with pytest.raises(ConfigurationError, match=f"^{second.token}: .*not finished"):
+        check_whole(tmp_path)
+    assert Export(parts, [second], tmp_path).run().done
+    check_whole(tmp_path)
 
 
 def test_dynamodb_s_own_export_is_read_and_what_is_no_record_passed_over(tmp_path: Path) -> None:

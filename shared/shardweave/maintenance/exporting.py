@@ -4,7 +4,9 @@ Format of the folder:
     user.jsonl        lines of records, in no order; of an entity with sequences, their counters too. First in a file is
                       what read models of records remember, if all that they write is exported too: an import has it
                       before the records, and counts none of them again
-    export.json       {"format": 1, "entities": {token: {"map", "lanes", "bytes", "lines", "done"}}}
+    export.json       {"format": 1, "entities": {token: {"map", "lanes", "bytes", "lines", "done"}}}, from the beginning
+                      of every entity that is to be exported
+    export.lock       while a process writes in the folder
 
 Guarantees: every record that is there from beginning to end and does not change is written once; one that changes
 meanwhile, as it was at some moment; one that is removed or created meanwhile, or not. Expired ones are left out. An
@@ -80,9 +82,7 @@ class Export:
         what has changed since would be missing; Unavailable where another process exports into it."""
         with used_by_this_process(self._folder):
             self._open()
-            if all(self._own(entity).get("done") for entity in self._entities):
-                fix = "give another folder, or remove this one"
-                raise ConfigurationError(f"{self._folder} holds a finished export", where="DIR", fix=fix)
+            self._check_unfinished()
             for entity in self._entities:
                 while not self._own(entity).get("done"):
                     if not self._exported(entity, follow, stop):
@@ -95,12 +95,26 @@ class Export:
         state = read_state(self._folder)
         if state is not None:
             self._state = state
-        else:
-            # Before any other file: one that dies before it has saved anything is known to be an export, too.
+        known = set(self._state["entities"])
+        for entity in self._entities:
+            self._own(entity)
+        if state is None or known != self._state["entities"].keys():
+            # Before any other file: one that dies at any time is known to be an export that is not finished.
             self._save_state()
         for token, own in self._state["entities"].items():
             if is_short(self._folder, token, own):
                 own |= {"bytes": 0, "lines": 0, "map": None, "done": False}
+
+    def _check_unfinished(self) -> None:
+        if not all(self._own(entity).get("done") for entity in self._entities):
+            return
+        left = [token for token, own in self._state["entities"].items() if not own.get("done")]
+        if left:
+            given = ", ".join(entity.token for entity in self._entities)
+            message = f"the export in {self._folder} has {given} already, but not {', '.join(left)}"
+            raise ConfigurationError(message, where="DIR", fix="continue it without --entity")
+        fix = "give another folder, or remove this one"
+        raise ConfigurationError(f"{self._folder} holds a finished export", where="DIR", fix=fix)
 
     def _own(self, entity: EntityType[Any]) -> dict[str, Any]:
         found: dict[str, Any] = self._state["entities"].setdefault(entity.token, {"bytes": 0, "lines": 0})
