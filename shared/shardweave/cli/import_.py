@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Import, and report the outcome of the lines; 1 if any was refused or kept."""
     files = list(_files(options.sources))
+    _check_lines(options.sources, files)
     with ExitStack() as stack:
         service = open_service(options, create=True)
         stack.callback(service.close)
@@ -44,9 +46,10 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
             lines.tell(lambda: f"{counted(report.lines, 'line')} read, {report.written:,} records written")
 
         importing = Import(service.parts.store.parts, streams.clock, replace_unchanged=options.replace)
-        report = importing.run(_lines(files), follow)
+        given = FileLines(files)
+        report = importing.run(given, follow)
     for each in report.examples:
-        streams.say(f"line {each.number}: {each.reason}")
+        streams.say(f"{given.place_of(each.number)}: {each.reason}")
     streams.say(
         f"{counted(report.written, 'record')} written, {report.there:,} there already, {report.kept:,} kept as stored, "
         f"{counted(report.refused, 'line')} refused, {report.passed:,} passed over"
@@ -62,22 +65,52 @@ def _files(sources: Sequence[Path]) -> Iterator[Path]:
         if source.is_dir():
             for state in source.rglob(STATE):
                 check_whole(state.parent)
-            found = sorted(each for each in source.rglob("*") if each.name.endswith((".jsonl", ".json.gz")))
-            if not found:
-                raise ConfigurationError(f"{source} holds no lines", where="PATH", fix="give a folder of an export")
-            yield from found
+            yield from sorted(each for each in source.rglob("*") if each.name.endswith((".jsonl", ".json.gz")))
         elif source.is_file():
             yield source
+        elif source.exists():
+            fix = "write the lines to a file, and give that"
+            raise ConfigurationError(f"{source} is neither a file nor a folder", where="PATH", fix=fix)
         else:
             raise ConfigurationError(f"there is no {source}", where="PATH", fix="check the name")
 
 
-def _lines(files: Sequence[Path]) -> Iterator[bytes]:
-    for path in files:
-        try:
-            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-                yield from lines_of(file)  # type: ignore[arg-type]
-        except (OSError, EOFError, zlib.error, InputError) as error:
-            message = f"{path} can't be read: {getattr(error, 'strerror', None) or 'it is damaged, or cut off'}"
-            fix = "copy it again, and repeat the import; the lines before have been imported"
-            raise ConfigurationError(message, where="PATH", fix=fix) from None
+def _check_lines(sources: Sequence[Path], files: Sequence[Path]) -> None:
+    """Raises ConfigurationError if there is no line at all, but in an export of a table without records."""
+    if any(line.strip() for path in files for line in _lines_of(path)):
+        return
+    if not any(source.is_dir() and any(source.rglob(STATE)) for source in sources):
+        named = " and ".join(str(source) for source in sources)
+        fix = "give a folder of an export, or a file of its lines"
+        raise ConfigurationError(f"there are no lines in {named}", where="PATH", fix=fix)
+
+
+class FileLines:
+    """The lines of some files, one after the other, and where each of them is."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._files = files
+        self._firsts: list[int] = []
+
+    def __iter__(self) -> Iterator[bytes]:
+        number = 1
+        for path in self._files:
+            self._firsts.append(number)
+            for line in _lines_of(path):
+                yield line
+                number += 1
+
+    def place_of(self, number: int) -> str:
+        """The file of a line that has been given, and its number in there; the first line of all is 1."""
+        position = bisect_right(self._firsts, number) - 1
+        return f"{self._files[position]}, line {number - self._firsts[position] + 1}"
+
+
+def _lines_of(path: Path) -> Iterator[bytes]:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield from lines_of(file)  # type: ignore[arg-type]
+    except (OSError, EOFError, zlib.error, InputError) as error:
+        message = f"{path} can't be read: {getattr(error, 'strerror', None) or 'it is damaged, or cut off'}"
+        fix = "copy it again, and repeat the import; the lines before have been imported"
+        raise ConfigurationError(message, where="PATH", fix=fix) from None
