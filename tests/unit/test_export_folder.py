@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,14 @@ def exported(data: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "out"
     assert shardweave("export", str(folder), "--data", str(data)).code == 0
     return folder
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    """Under which everybody may read a new file."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 def state_of(folder: Path) -> dict[str, object]:
@@ -136,3 +147,31 @@ def test_a_compressed_file_that_is_damaged_is_named(cut: int, exported: Path, tm
     again = shardweave("import", str(damaged), "--data", str(tmp_path / "other"))
     assert again.code == 0, "repeated with the whole file, all comes in"
     assert len(shardweave("scan", "--entity", "user", "--data", str(tmp_path / "other")).lines) == PEOPLE
+
+
+def test_what_an_export_makes_is_its_owner_s_alone(data: Path, tmp_path: Path, usual_umask: None) -> None:
+    folder = tmp_path / "some" / "out"
+    assert shardweave("export", str(folder), "--data", str(data)).code == 0
+    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())} == {
+        "out": 0o700,
+        "user.jsonl": 0o600,
+        "email.jsonl": 0o600,
+        "export.json": 0o600,
+    }
+
+
+def test_who_may_use_a_folder_that_is_there_stays_as_its_owner_has_set_it(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    folder.chmod(0o750)
+    assert shardweave("export", str(folder), "--data", str(data)).code == 0
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750
+    assert stat.S_IMODE((folder / "user.jsonl").stat().st_mode) == 0o600
+
+
+def test_a_backup_is_its_owner_s_alone(data: Path, tmp_path: Path, usual_umask: None) -> None:
+    folder = tmp_path / "copy"
+    assert shardweave("backup", str(folder), "--data", str(data)).code == 0
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    modes = {path.suffix: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert modes[".sqlite"] == 0o600

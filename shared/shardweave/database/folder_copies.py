@@ -58,7 +58,7 @@ def put_back(folder: DataFolder, service: str, key_format: str, source: Path) ->
 
 def _make_empty(target: Path) -> None:
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(0o700, parents=True, exist_ok=True)
         if any(target.iterdir()):
             raise ConfigurationError(f"{target} is not empty", where="DIR", fix="give a new folder")
     except OSError as error:

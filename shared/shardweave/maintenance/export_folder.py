@@ -25,13 +25,13 @@ LOCK = "export.lock"
 
 @contextmanager
 def used_by_this_process(folder: Path) -> Iterator[None]:
-    """A context that makes a folder if needed, and locks it against other exports. Raises ConfigurationError, also
-    where it holds something else, of which nothing is touched."""
+    """A context that makes a folder if needed, for its owner alone, and locks it against other exports. Raises
+    ConfigurationError, also where it holds something else, of which nothing is touched; Unavailable."""
     busy = Unavailable(
         f"another process exports into {folder}", where="DIR", fix="let it end or stop it, or give another folder"
     )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
         if not (folder / STATE).exists() and {path.name for path in folder.iterdir()} - {BESIDE, LOCK}:
             raise ConfigurationError(
                 f"{folder} holds something else than an export", where="DIR", fix="give an empty folder"

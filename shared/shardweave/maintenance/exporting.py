@@ -14,6 +14,9 @@ export that was stopped, or died, goes on: `export.json` is replaced whole after
 the disk, and what stands in a file beyond is cut off. Where the shard map changes, or lines are missing, an entity
 begins anew.
 
+Files and folders that it makes are readable by their owner alone, as a data folder's are: private properties are in
+them.
+
 Costs: a consistent read of each record, and for each sequence and each read model that it feeds of 256 hash keys.
 """
 
@@ -37,6 +40,7 @@ from ..store.parts import StoreParts
 from ..table.operations import Query
 from ..table.values import Item
 from .export_folder import BESIDE, FORMAT, STATE, is_short, read_state, used_by_this_process
+from .file_lock import for_owner
 from .record_lines import generated_names, item_line, record_line
 from .walk import PAGE, Pace, Walk, entity_lanes, records_among, saved_places
 
@@ -187,7 +191,8 @@ class Export:
 
     def _file(self, entity: EntityType[Any], size: int) -> BinaryIO:
         """The entity's file, cut to what is known to be right."""
-        file = (self._folder / f"{entity.token}.jsonl").open("ab")
+        path = self._folder / f"{entity.token}.jsonl"
+        file = os.fdopen(for_owner(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")
         file.truncate(size)
         file.seek(size)
         return file
@@ -200,7 +205,7 @@ class Export:
 
     def _save_state(self) -> None:
         beside = self._folder / BESIDE
-        with beside.open("w", encoding="utf-8") as state:
+        with open(beside, "w", encoding="utf-8", opener=for_owner) as state:
             json.dump(self._state, state)
             state.flush()
             os.fsync(state.fileno())
