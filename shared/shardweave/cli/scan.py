@@ -6,8 +6,8 @@
 Each record is printed once, in no order, as the API shows it; with `--private`, private properties too. The table can
 be used meanwhile, also by a re-shard. With `--position FILE`, a scan that was stopped continues when it is started
 again; the file is removed when the scan is done. Records that were printed in the last two seconds before a process was
-killed are printed again. Several processes share the work with `--segments 4`, and `--segment 0` to `3`, each with a
-position file of its own. The command needs the right to scan the table.
+killed are printed again. One scan at a time uses such a file. Several processes share the work with `--segments 4`, and
+`--segment 0` to `3`, each with a position file of its own. The command needs the right to scan the table.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigurationError, InputError, RecordUnreadable, Unreadable
+from ..errors.exit_codes import Unavailable
+from ..maintenance.file_lock import for_owner, held_while_used, locked_file
 from ..maintenance.scanning import RecordScan, ScanPage, checked_segment
 from ..store.parts import StoreParts
 from .console import Streams, counted
@@ -60,7 +62,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         entity = entity_of(options, parts.schema)
         shown = ShownRecords(entity, private=options.private)
         shown.say_what_is_left_out(streams.say)
-        position = None if kept is None else kept.read()
+        position = None if kept is None else stack.enter_context(kept.used_by_this_process())
         with named_by_option(options.position):
             scan = RecordScan(parts, entity, position=position, segment=segment, rate=options.rate)
             return ScanWriter(shown, streams, kept).all_of(scan)
@@ -80,9 +82,22 @@ def named_by_option(file: Path | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class SavedPosition:
-    """The file with the position of a scan. It is replaced atomically."""
+    """The file with the position of a scan, which has keys of records. It is replaced atomically."""
 
     path: Path
+
+    @contextmanager
+    def used_by_this_process(self) -> Iterator[str | None]:
+        """A context in which no other scan saves there; with the position, None if there is none. Raises
+        ConfigurationError, Unavailable."""
+        lock = self.path.parent / f"{self.path.name}.lock"
+        fix = "let it end or stop it, or give another file"
+        try:
+            file = locked_file(lock, Unavailable(f"another scan saves in {self.path}", where="--position", fix=fix))
+        except OSError as error:
+            raise self._unusable(error) from None
+        with held_while_used(file, lock):
+            yield self.read()
 
     def read(self) -> str | None:
         """The position; None if there is no file. Raises ConfigurationError."""
@@ -100,7 +115,7 @@ class SavedPosition:
                 self.path.unlink(missing_ok=True)
                 return
             beside = self.path.with_name(f"{self.path.name}.new")
-            with beside.open("w", encoding="utf-8") as file:
+            with open(beside, "w", encoding="utf-8", opener=for_owner) as file:
                 file.write(position)
                 file.flush()
                 os.fsync(file.fileno())

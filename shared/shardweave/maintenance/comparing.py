@@ -21,15 +21,17 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from ..errors import ConfigurationError, ShardweaveError
+from ..errors.exit_codes import Unavailable
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import REVISION, EntityType
 from ..schema.old_forms import OldForm
@@ -40,6 +42,7 @@ from ..store.writing.prepare import unknown_attributes
 from ..store.writing.write_actions import key_of
 from ..table.values import Item, Value
 from .export_folder import check_finished
+from .file_lock import for_owner
 from .record_lines import RecordLine, generated_names, item_of_text, item_text, read_line
 from .walk import PAGE, Walk, entity_lanes, saved_places, table_lanes
 
@@ -430,32 +433,54 @@ _UNREADABLE = "SELECT side, entity, identity FROM records WHERE digests = '' ORD
 _EQUAL = "SELECT COUNT(*) FROM " + _FIRST + " WHERE one.digests IS two.digests"  # noqa: S608 - of constants
 
 
-def _opened(path: Path, names: list[str]) -> Any:
+@contextmanager
+def _opened(path: Path, names: list[str]) -> Iterator[sqlite3.Connection]:
+    """The state, which no other process can open before the context ends. Raises ConfigurationError, Unavailable."""
+    with suppress(OSError):
+        # A new one is its owner's alone; what is wrong with the path, SQLite says next.
+        os.close(for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     try:
-        database = sqlite3.connect(path)
-        with database:
-            database.execute("CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
-            database.execute(
-                "CREATE TABLE IF NOT EXISTS records (side INTEGER, entity TEXT, identity TEXT, digests TEXT, key TEXT, "
-                "PRIMARY KEY (side, entity, identity)) WITHOUT ROWID"
-            )
-            of = _kept(database, "of")
-            if of == [FORMAT, *names] and _kept(database, "done"):
-                # It has ended: what it has read is of that time.
-                database.execute("DELETE FROM records")
-                database.execute("DELETE FROM kept")
-                of = None
-            if of is None:
-                _keep(database, "of", [FORMAT, *names])
-    except sqlite3.Error:
-        fix = "give another file, or none"
-        raise ConfigurationError(
-            f"{path} can't be used as the state of a comparison", where="--state", fix=fix
-        ) from None
-    if of is not None and of != [FORMAT, *names]:
-        database.close()
-        raise ConfigurationError(f"{path} is of another comparison", where="--state", fix="give another file")
-    return closing(database)
+        database = sqlite3.connect(path, timeout=0)
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from None
+    with closing(database):
+        try:
+            with database:
+                of = _begun(database, names)
+        except sqlite3.Error as error:
+            raise _unusable(path, error) from None
+        if of != [FORMAT, *names]:
+            raise ConfigurationError(f"{path} is of another comparison", where="--state", fix="give another file")
+        yield database
+
+
+def _begun(database: sqlite3.Connection, names: list[str]) -> Any:
+    """Which comparison the state is of, this one if it is new or has ended."""
+    database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    database.execute("BEGIN EXCLUSIVE")
+    database.execute("CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
+    database.execute(
+        "CREATE TABLE IF NOT EXISTS records (side INTEGER, entity TEXT, identity TEXT, digests TEXT, key TEXT, "
+        "PRIMARY KEY (side, entity, identity)) WITHOUT ROWID"
+    )
+    of = _kept(database, "of")
+    if of == [FORMAT, *names] and _kept(database, "done"):
+        # It has ended: what it has read is of that time.
+        database.execute("DELETE FROM records")
+        database.execute("DELETE FROM kept")
+        of = None
+    if of is None:
+        of = [FORMAT, *names]
+        _keep(database, "of", of)
+    return of
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> ConfigurationError:
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+        fix = "let it end or stop it, or give another file"
+        return Unavailable(f"another comparison uses {path}", where="--state", fix=fix)
+    fix = "give another file, or none"
+    return ConfigurationError(f"{path} can't be used as the state of a comparison", where="--state", fix=fix)
 
 
 def _kept(database: sqlite3.Connection, name: str) -> Any:
