@@ -13,7 +13,7 @@ same in the end. Findings name keys and properties, no other values.
 
 State that is kept (see `progress`), every few seconds and at the end of a run:
     part        which of the above it is at; `lanes`, how far in the records
-    found       see `findings`; `late`, what has to stay so (see `late_findings`)
+    found       see `findings`; `late`, what has to stay so (see `late_findings`); `behind`, see `sequences_behind`
     sums        of each index, and of the counters (see `sums`)
     low, tries  the slice of counters or numbers that it is at, and how often that was stopped
     read, units, seconds    how many items were read, and what that took
@@ -49,6 +49,7 @@ from .looking import Spaces
 from .progress import Progress
 from .recount import Recount
 from .repairs import Repairs
+from .sequences_behind import BEHIND, SequencesBehind
 from .sum_recount import SumRecount
 from .sums import END, MAX_HELD, Sums
 from .table_layout import layout_faults
@@ -119,6 +120,7 @@ class Doctor:
         self._sum_recount = SumRecount(parts, self._asking, held=held)
         self._late = LateFindings(self._examiner.confirm, parts.waiting, names)
         self._progress = Progress(parts, "doctor")
+        self._behind = SequencesBehind()
         self._sums: dict[str, Sums] = {}
         self._postponed: list[_Postponed] = []
         of_events = tuple(each.name for each in parts.schema.read_model_list if not each.records)
@@ -198,7 +200,8 @@ class Doctor:
             age = self._parts.waiting.monotonic() - kept_at
             if stopping or age >= (SAVED_SECONDS if self._late.is_small else UNSAVED_SECONDS):
                 self._settle(all_of_them=not self._late.is_small)
-                self._save({"lanes": [place.encode() for place in walk.places], "late": self._late.encode()})
+                places = [place.encode() for place in walk.places]
+                self._save({"lanes": places, "late": self._late.encode(), "behind": self._behind.encode()})
                 kept_at = self._parts.waiting.monotonic()
             if stopping:
                 return False
@@ -212,7 +215,7 @@ class Doctor:
 
     def _examined(self, items: Sequence[Item]) -> tuple[Sequence[Item], list[Confirmed]]:
         own = [item for item in items if not any(form.is_own(item) for form in self._forms)] if self._forms else items
-        return items, self._examiner.page(own)
+        return items, self._examiner.page(own, self._behind)
 
     def _take(self, confirmed: Confirmed, *, stays: bool = False, noted: frozenset[Finding] = frozenset()) -> None:
         """Note what is wrong with an item, without what was `noted`, and put it right where that is asked for. `stays`:
@@ -224,6 +227,8 @@ class Doctor:
         noted = noted.union(now)
         place: Item | None = None
         for finding in now:
+            if finding.kind == BEHIND and self._told_before(finding, confirmed.item):
+                continue
             self.report.findings.add(finding)
             if self._repairs is None or finding.severity is not Severity.REPAIRABLE:
                 continue
@@ -236,6 +241,16 @@ class Doctor:
                 self._late.add(finding, confirmed.item)
         elif (again := self._examiner.confirm(place)) is not None:
             self._take(again, noted=noted)
+
+    def _told_before(self, finding: Finding, item: Item) -> bool:
+        """Whether another record has told of a sequence that is behind, which goes on above this one's number too."""
+        before, covered = self._behind.knows(finding), self._behind.covers(finding, item)
+        self._behind.note(finding, item)
+        if before and not covered and self._repairs is not None and not self._repairs.repair(finding, item):
+            self.report.findings.note_wrong_again(finding)
+            if len(self._postponed) < MAX_POSTPONED:
+                self._postponed.append(_Postponed(finding, item, frozenset({finding})))
+        return before
 
     def _settle(self, *, all_of_them: bool = False) -> None:
         """Note what was late and has stayed wrong."""
@@ -385,6 +400,7 @@ class Doctor:
         if saved.get("skip") != sorted(self._skip) or saved.get("repair") != (self._repairs is not None):
             saved = {}
         self._sums, self.report = self._decoded(saved)
+        self._behind = SequencesBehind.decode(saved.get("behind", ()))
         return saved
 
     def _decoded(self, saved: Mapping[str, Any]) -> tuple[dict[str, Sums], DoctorReport]:
@@ -394,6 +410,7 @@ class Doctor:
         if not saved:
             return sums, self.report
         self._late.check(saved.get("late", ()))
+        SequencesBehind.decode(saved.get("behind", ()))
         for name in ("index", "low", "number", "tries"):
             int(saved.get(name, 0))
         return sums, replace(

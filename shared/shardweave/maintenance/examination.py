@@ -4,12 +4,13 @@ transaction.
 What a page's items need is read together, in a few rounds (see `looking`). What seems wrong then is read again, with
 all that its judgement takes, in one transaction: only what is wrong at that one moment counts, so that changes between
 two reads make no false alarm. Where a judgement takes more than one transaction can read, it has to be the same in two
-readings.
+readings. Of the records above one sequence's counter only those are read again that may have the highest number (see
+`sequences_behind`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..reshard.retrying_reads import Asking
@@ -20,6 +21,7 @@ from ..table.values import Item
 from .beside_judge import Judge
 from .findings import Finding
 from .looking import ControlledSpaces, Look
+from .sequences_behind import BEHIND, SequencesBehind, by_number
 
 ROUNDS = 12
 """More than any judgement takes: a record, its lookup, that one's owner, and where that one may be."""
@@ -43,21 +45,36 @@ class Examiner:
         self._judge = Judge(schema)
         self._controlled = ControlledSpaces()
 
-    def page(self, items: Sequence[Item]) -> list[Confirmed]:
-        """Those of the items with which something is wrong."""
+    def page(self, items: Sequence[Item], behind: SequencesBehind | None = None) -> list[Confirmed]:
+        """Those of the items with which something is wrong, without what is known of sequences that are `behind`."""
         known: dict[PrimaryKey, Item | None] = {self._key(item): item for item in items}
-        waiting, suspects = list(items), []
+        waiting, suspects = list(items), list[tuple[Item, Sequence[Finding]]]()
         for _ in range(ROUNDS):
             looks = [(item, self._look(known)) for item in waiting]
             judged = [(item, look, self._judge.judge(item, look)) for item, look in looks]
-            suspects += [item for item, look, found in judged if found and not look.wanted]
+            suspects += [(item, found) for item, look, found in judged if found and not look.wanted]
             waiting = [item for item, look, _ in judged if look.wanted]
             wanted = {name: key for _, look, _ in judged for name, key in look.wanted.items()}
             if not wanted:
                 break
             known |= self._read(wanted)
-        confirmed = (self.confirm(item) for item in (*suspects, *waiting))
-        return [each for each in confirmed if each is not None]
+        suspects += [(item, ()) for item in waiting]
+        return list(self._confirmed(suspects, behind or SequencesBehind()))
+
+    def _confirmed(
+        self, suspects: Sequence[tuple[Item, Sequence[Finding]]], behind: SequencesBehind
+    ) -> Iterator[Confirmed]:
+        of_page = SequencesBehind()
+        for item, found in sorted(suspects, key=by_number):
+            if found and all(behind.covers(each, item) or of_page.covers(each, item) for each in found):
+                continue
+            now = self.confirm(item)
+            if now is None:
+                continue
+            for each in now.findings:
+                if each.kind == BEHIND:
+                    of_page.note(each, now.item)
+            yield now
 
     def confirm(self, item: Item) -> Confirmed | None:
         """The fault of an item at one moment; None if it has none, or the item no longer exists."""

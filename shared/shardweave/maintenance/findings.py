@@ -76,6 +76,10 @@ class Findings:
         """One that was taken in has been put right."""
         self.repaired[finding.kind] = self.repaired.get(finding.kind, 0) + 1
 
+    def note_wrong_again(self, finding: Finding) -> None:
+        """One that was put right is wrong all the same."""
+        self.repaired[finding.kind] = max(0, self.repaired.get(finding.kind, 0) - 1)
+
     @property
     def all_named(self) -> list[Finding]:
         return [each for kind in sorted(self.named) for each in self.named[kind]]

@@ -41,6 +41,7 @@ from ..table.values import Item
 from .count_judge import uncounted_record
 from .findings import Finding
 from .looking import Look, NotRead, Spaces
+from .sequences_behind import BEHIND
 
 LONG_EXPIRED_SECONDS = 7 * 86_400
 """DynamoDB removes what has expired within a few days."""
@@ -285,7 +286,7 @@ class RecordJudge:
             last = None if counter is None else counter.get(LAST)
             if counter is None or (type(last) is int and last < number):
                 about = f"{entity.token}.{sequence.property_name}"
-                yield Finding("sequence_behind", stored_key(entity, item), about, stored_key(entity, counter_at))
+                yield Finding(BEHIND, stored_key(entity, counter_at), about)
 
     def _parents(self, entity: EntityType[Any], item: Item, spaces: Spaces, look: Look) -> Iterator[Finding]:
         key, entities = stored_key(entity, item), self._schema.entities
