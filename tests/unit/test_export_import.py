@@ -25,7 +25,7 @@ from shardweave.maintenance.record_lines import RecordLine, SequenceLine, genera
 from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
-from shardweave.table.fault_injection import WRITES, Crash, Crashed, Script, SimulatedTable
+from shardweave.table.fault_injection import WRITES, Crash, Crashed, Meanwhile, Script, SimulatedTable
 from shardweave.table.values import from_attribute_values, to_attribute_values
 from tests.unit.cli_world import shardweave
 from tests.unit.doctor_world import Clinic
@@ -115,6 +115,36 @@ def test_an_import_that_is_repeated_changes_nothing(tmp_path: Path) -> None:
     assert [item for item in world.items() if "+!" not in item["hashKey"]] == [
         item for item in before if "+!" not in item["hashKey"]
     ]
+
+
+@pytest.mark.parametrize("replacing", [False, True])
+@pytest.mark.parametrize("begun", range(4))
+def test_of_two_imports_at_once_each_record_is_counted_as_written_by_one(
+    begun: int, replacing: bool, tmp_path: Path
+) -> None:
+    """The other one brings in everything between what this one has read and its first write, or after some writes."""
+    world = Clinic()
+    export(world, tmp_path).run()
+    lines = [line for line in lines_of(tmp_path) if b'"entity"' in line]
+    script = Script(matching=WRITES)
+    other = world if replacing else another(world, script)
+    if replacing:
+        other = World(schema=world.schema, table=SimulatedTable(world.inner, script))
+        other.clock.now = world.clock.now
+        lines = [edited(line, name="edited") for line in lines if b'"entity":"customer"' in line]
+    theirs = []
+
+    def meanwhile() -> None:
+        beside = World(schema=world.schema, table=other.inner)
+        beside.clock.now = world.clock.now
+        theirs.append(bring(beside, lines, replace_unchanged=replacing))
+
+    script._left = [*[None] * begun, Meanwhile(meanwhile)]
+    mine = bring(other, lines, replace_unchanged=replacing)
+    (their,) = theirs
+    assert their.written > 0
+    assert (mine.written + their.written, mine.there + their.there) == (len(lines), len(lines))
+    assert (mine.kept, mine.refused, their.kept, their.refused) == (0, 0, 0, 0)
 
 
 def test_what_was_changed_meanwhile_is_kept_and_counted(tmp_path: Path) -> None:

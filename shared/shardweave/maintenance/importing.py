@@ -41,7 +41,7 @@ from ..store.outcomes import UNNUMBERED
 from ..store.parts import StoreParts
 from ..store.writing.prepare import PreparedRecord
 from ..store.writing.write_actions import absent
-from ..store.writing.write_steps import Context, WritePlan, WriteStep, creation, replacement
+from ..store.writing.write_steps import Context, Refused, WritePlan, WriteStep, creation, replacement
 from ..table.concurrency import run_concurrently
 from ..table.operations import PutItem
 from ..table.values import Item
@@ -104,6 +104,11 @@ class ImportStep(WriteStep):
         if stored != self.over:
             raise self.revision_conflict()
         return replacement(self.entity, draft, seen, moment, context, self.met, self.extra)
+
+    def already_done(self, plan: WritePlan, refused: Refused, *, uncertain: bool) -> bool:
+        """Whether an earlier attempt of this plan was carried out. Another import of the same line writes the same
+        revision, so that it only tells after an attempt without an answer."""
+        return uncertain and super().already_done(plan, refused, uncertain=uncertain)
 
 
 @dataclass(frozen=True)
