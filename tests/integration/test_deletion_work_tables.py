@@ -12,7 +12,7 @@ from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
 from shardweave.store import RetryClock, Store
 from shardweave.table import Table
-from shardweave.table.fault_injection import WRITES, Crash, Crashed, LoseAnswer, Script, SimulatedTable
+from shardweave.table.fault_injection import WRITES, Crashed, LoseAnswer, Script, SimulatedTable
 from tests.integration.conftest import OpenTable
 from tests.unit.store_world import Clock
 
@@ -42,14 +42,19 @@ def store_over(table: Table, clock: Clock) -> Store:
     return Store(SCHEMA, table, clock=clock, waiting=RetryClock(sleep=lambda _: None), workers=1)
 
 
+def crash(*told: object) -> None:
+    """The process ends as soon as a child is gone."""
+    raise Crashed
+
+
 def test_a_deletion_that_stopped_is_continued_by_another_store(open_table: OpenTable) -> None:
     table, clock = open_table(SCHEMA.layout), Clock()
     store = store_over(table, clock)
     store.create(Fleet(fleet_id="f"))
     store.batch_write([Ship(ship_id=f"s{number}", fleet_id="f") for number in range(MANY)])
-    script = Script(None, LoseAnswer(), None, None, Crash(), matching=WRITES)
+    script = Script(None, LoseAnswer(), matching=WRITES)
     with pytest.raises(Crashed):
-        store_over(SimulatedTable(table, script), clock).delete(Fleet, "f")
+        store_over(SimulatedTable(table, script), clock).delete(Fleet, "f", follow=crash)
     (deletion,) = store.deletions()
     assert (deletion.entity, deletion.key, deletion.total) == ("fleet", {"fleetId": "f"}, MANY)
     assert 0 < deletion.left < MANY
