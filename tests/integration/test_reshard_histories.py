@@ -79,6 +79,7 @@ FLOORS = {
     (("changes refused at an old rev",), 10): FAMILY,
     (("answered by what another sent", "senders that died", "work_once"), 15): PLAIN,
     (("made once under a key",), 12): PLAIN,
+    (("answers before all was to be seen",), 1): PLAIN,
     (("answers of one that died", "work that was begun again"), 1): PLAIN,
     (("examinations",), 30): PLAIN,
     (("other requests under a key refused",), 3): PLAIN,

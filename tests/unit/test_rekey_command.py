@@ -72,6 +72,12 @@ def test_the_doctor_says_what_would_change_and_finds_no_fault_in_old_items(folde
     assert shardweave("doctor", "--data", str(folder)).code == 2, "without the mapping they are unknown items"
 
 
+def test_the_old_table_is_another_one(folder: Path) -> None:
+    named = ["--entity", "user", "--as", str(folder / "mapping.json"), "--table", "one", "--region", "eu-west-1"]
+    outcome = shardweave("rekey", "start", *named, "--from", "one")
+    assert (outcome.code, outcome.errors) == (2, "error: --from: it is the same table. Fix: leave it out\n")
+
+
 def test_an_item_that_can_not_be_brought_in_takes_a_person(folder: Path) -> None:
     with opened(folder) as table:
         table.run(PutItem(old_user(9, firstName={"secret": "name"})))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shardweave.cli.rekey import document, standing
+from shardweave.cli.rekey import standing
 from shardweave.maintenance.rekey_passes import PassCounts
 from shardweave.maintenance.rekeying import SAVED_SECONDS, SILENT_MS, RekeyReport
 from shardweave.maintenance.walk import LANES
@@ -69,7 +69,7 @@ def test_after_a_run_was_killed_it_says_what_that_had_done_and_what_goes_on(made
     status = made.rekey().status()
     assert (status.run, status.done, status.saved_ms) == ("stopped", False, NOW)
     assert 0 < status.passes["bring"].written <= len(made.records()) < RECORDS
-    assert (document(status)["run"], document(status)["savedMs"]) == ("stopped", NOW)
+    assert (status.document()["run"], status.document()["savedMs"]) == ("stopped", NOW)
     assert standing(status) == (
         "member: follow: nobody runs it now: it last told of itself at 2025-10-09 08:53:20 UTC; "
         "`shardweave rekey run` goes on where it came to"

@@ -6,6 +6,7 @@ that they can't affect a terminal, and use singular and plural.
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import sys
 import unicodedata
@@ -59,6 +60,11 @@ def visible(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 record`, `2 records`, `1,000 records`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def utc(moment_ms: int) -> str:
+    """A moment (epoch milliseconds) as people read it, to the second."""
+    return dt.datetime.fromtimestamp(moment_ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def lines_of(source: BinaryIO) -> Iterator[bytes]:

@@ -15,7 +15,6 @@ The exit code is 0 if no deletion is left that was to be continued, 1 if some ar
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -23,7 +22,7 @@ from dataclasses import replace
 
 from ..store import Store
 from ..store.outcomes import Deletion
-from .console import Streams, counted, visible
+from .console import Streams, counted, utc, visible
 from .open_table import add_table_arguments, open_service
 
 SECONDS = 30.0
@@ -69,7 +68,7 @@ def tell(
         if not wait or not held:
             break
         # Another process may take one at that moment: then it is held again, and waited for again.
-        streams.say(f"{counted(len(held), 'deletion')} held; waiting until {_utc(min(held))}")
+        streams.say(f"{counted(len(held), 'deletion')} held; waiting until {utc(min(held))}")
         sleep(max(MIN_WAIT, (min(held) - streams.clock()) / 1000))
     return _list(store, streams, go_on=go_on or wait)
 
@@ -86,7 +85,7 @@ def _list(store: Store, streams: Streams, *, go_on: bool) -> int:
         until = max(each.held_until for each in held)
         streams.say(
             f"{counted(len(held), 'deletion')} not continued: held by the process that worked on it last, which may "
-            f"have ended; --wait goes on when that is over, at {_utc(until)} at the latest"
+            f"have ended; --wait goes on when that is over, at {utc(until)} at the latest"
         )
     return 1 if go_on and found else 0
 
@@ -95,9 +94,5 @@ def line_of(deletion: Deletion, now_ms: int) -> str:
     """What is said of one deletion."""
     key = ", ".join(f"{name}={value}" for name, value in deletion.key.items())
     gone = f"{deletion.total - deletion.left:,} of {deletion.total:,} gone"
-    held = f", held until {_utc(deletion.held_until)}" if deletion.held_until > now_ms else ""
-    return visible(f"{deletion.entity} {key}: since {_utc(deletion.since)}, {gone}{held}")
-
-
-def _utc(moment_ms: int) -> str:
-    return dt.datetime.fromtimestamp(moment_ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    held = f", held until {utc(deletion.held_until)}" if deletion.held_until > now_ms else ""
+    return visible(f"{deletion.entity} {key}: since {utc(deletion.since)}, {gone}{held}")

@@ -17,7 +17,6 @@ refused.
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -36,7 +35,7 @@ from ..service.rekeying import NO_WAITS
 from ..service.rekeying import rekey_of as made_rekey
 from ..table import Table
 from ..table.layout import KeyAttribute, TableLayout
-from .console import Streams, counted, whole_text
+from .console import Streams, counted, utc, whole_text
 from .json_lines import parse_object
 from .open_table import add_table_arguments, open_service
 from .progress_lines import ProgressLines
@@ -118,7 +117,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         if options.action != "status":
             getattr(rekey, options.action)()
         status = rekey.status()
-        streams.write(json.dumps(document(status), ensure_ascii=False))
+        streams.write(json.dumps(status.document(), ensure_ascii=False))
         if options.action == "status":
             streams.say(standing(status))
     return 0
@@ -193,7 +192,7 @@ def readable(report: RekeyReport) -> list[str]:
 def standing(report: RekeyReport) -> str:
     """How it stands, and which command comes next."""
     head = f"{report.entity}: {report.state}: "
-    told = f"it last told of itself at {_utc(report.saved_ms)}"
+    told = f"it last told of itself at {utc(report.saved_ms)}"
     if not report.state:
         return f"{report.entity}: nothing is being brought in"
     if report.run == UNDER_WAY:
@@ -215,32 +214,3 @@ _NEXT = {
     FOLLOW: "`shardweave rekey switch`, or `abort`",
     DUAL: "stop the other programs, `shardweave rekey run`, and `finish`; or `back`",
 }
-
-
-def _utc(moment_ms: int) -> str:
-    return dt.datetime.fromtimestamp(moment_ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def document(report: RekeyReport) -> dict[str, Any]:
-    """The report as JSON."""
-    passes = {
-        name: {
-            "read": counts.read,
-            "written": counts.written,
-            "removed": counts.removed,
-            "differing": counts.differing,
-            "changed": counts.changed,
-            "refused": counts.refused,
-            "named": [{"key": list(each.key), "reason": each.reason} for each in counts.examples],
-        }
-        for name, counts in report.passes.items()
-    }
-    return {
-        "entity": report.entity,
-        "state": report.state,
-        "done": report.done,
-        "waitingMs": report.waiting_ms,
-        "run": report.run,
-        "savedMs": report.saved_ms,
-        "passes": passes,
-    }

@@ -97,6 +97,22 @@ class RekeyReport:
         """What has to be looked at again, since it was changed in that moment."""
         return sum(each.changed for each in self.passes.values())
 
+    def document(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "entity": self.entity,
+            "state": self.state,
+            "done": self.done,
+            "waitingMs": self.waiting_ms,
+            "run": self.run,
+            "savedMs": self.saved_ms,
+            "passes": {
+                name: {each: getattr(counts, each) for each in COUNTED if each != "same"}
+                | {"named": [{"key": list(each.key), "reason": each.reason} for each in counts.examples]}
+                for name, counts in self.passes.items()
+            },
+        }
+
 
 @dataclass(frozen=True)
 class OldTable:

@@ -142,25 +142,4 @@ def _run(rekey: Rekey) -> RekeyReport:
 
 def document(report: RekeyReport) -> bytes:
     """The JSON of a report."""
-    passes = {
-        name: RekeyPass(
-            read=counts.read,
-            written=counts.written,
-            removed=counts.removed,
-            differing=counts.differing,
-            changed=counts.changed,
-            refused=counts.refused,
-            named=[RekeyItem(key=list(each.key), reason=each.reason) for each in counts.examples],
-        )
-        for name, counts in report.passes.items()
-    }
-    status = RekeyStatus(
-        entity=report.entity,
-        state=report.state,
-        done=report.done,
-        waiting_ms=report.waiting_ms,
-        run=report.run,
-        saved_ms=report.saved_ms,
-        passes=passes,
-    )
-    return status.model_dump_json(by_alias=True).encode()
+    return RekeyStatus.model_validate(report.document()).model_dump_json(by_alias=True).encode()
