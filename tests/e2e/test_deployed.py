@@ -335,7 +335,7 @@ def test_another_programs_records_are_brought_in_by_commands(
     looked = commands.run("doctor", *mapped)
     assert (looked.code, f"{ADDRESSES} would be brought in" in looked.said) == (0, True), looked
     early = rekey("switch")
-    assert (early.code, "no run is complete" in early.said) == (1, True), early
+    assert (early.code, "Fix: `rekey start`" in early.said) == (1, True), early
     assert rekey("start").code == 0
     again = rekey("start")
     assert (again.code, "brought in already" in again.said) == (1, True), again
