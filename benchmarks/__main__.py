@@ -57,7 +57,7 @@ def measured(module: ModuleType, options: argparse.Namespace) -> Sequence[Table]
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="./run bench", description="Measure, side by side.")
+    parser = argparse.ArgumentParser(prog="./run bench", description="Measure, side by side.", allow_abbrev=False)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark; without one they are listed")
     parser.add_argument("--docs", action="store_true", help="put the tables into the pages that show them")
     parser.add_argument("--all", action="store_true", help="run every benchmark")

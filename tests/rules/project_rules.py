@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from .argument_parsers import parsers_that_abbreviate
 from .document_links import broken_links
 from .needed_packages import packages_without_an_extra
 from .public_imports import inner_imports
@@ -405,5 +406,6 @@ RULES: tuple[Callable[[Tree], list[str]], ...] = (
     patched_tests,
     addresses_of_one_machine,
     lock_files_with_addresses,
+    parsers_that_abbreviate,
     broken_links,
 )

@@ -54,6 +54,11 @@ BREACHES = {
         "docs/three.md": "[a heading](one.md#two)\n[another](../docs/one.md#one)\n",
     },
     "lock_files_with_addresses": {"requirements/runtime.txt": "--index-url somewhere\n"},
+    "parsers_that_abbreviate": {
+        "run": "import argparse\nparser = argparse.ArgumentParser(prog='run')\n",
+        "shared/shardweave/cli/ask.py": "def add(choice):\n    choice.add_parser('ask', allow_abbrev=True)\n",
+        "benchmarks/asked.py": "from argparse import ArgumentParser\nclass Own(ArgumentParser): ...\nparser = Own()\n",
+    },
 }
 
 

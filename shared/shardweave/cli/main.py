@@ -112,15 +112,15 @@ def main(arguments: Sequence[str], streams: Streams, programs: Sequence[Program]
     if program is not None:
         return _run(program, arguments[1:], streams)
     about = "Serve, test and deploy a service; keys, shards and records from the command line."
-    parser = Parser(prog="shardweave", description=about, epilog=EXIT_CODES)
+    parser = Parser(prog="shardweave", description=about, epilog=EXIT_CODES, allow_abbrev=False)
     choice = parser.add_subparsers(metavar="COMMAND", required=True, dest="command")
     asked = next((each for each in arguments if not each.startswith("-")), None)
     parser.add_argument("--version", action="version", version=__version__)
     for each in PROGRAMS:
-        choice.add_parser(each.name, help=each.help, add_help=False)
+        choice.add_parser(each.name, help=each.help, add_help=False, allow_abbrev=False)
     for command in COMMANDS:
         if command.name != asked:
-            choice.add_parser(command.name, help=command.help, add_help=False)
+            choice.add_parser(command.name, help=command.help, add_help=False, allow_abbrev=False)
             continue
         module = importlib.import_module(f".{command.module}", __package__)
         shape = argparse.RawDescriptionHelpFormatter

@@ -115,9 +115,8 @@ def main(
         parser().error("argument --day: it is of the sample data, which --empty does not load; leave one of them out")
     try:
         if options.reload and listening is None:
-            Reloader(
-                serve_again, arguments, listen(options.host, options.port), partial(watched, options.service)
-            ).run()
+            files = partial(watched, options.service)
+            Reloader(serve_again, arguments, listen(options.host, options.port), files).run()
             return 0
         signals = _Signals()
         run(options, signals, folder_at(options.data), every_second=written.write_counts, listening=listening)
@@ -386,6 +385,7 @@ def parser() -> argparse.ArgumentParser:
     """The parser of the arguments."""
     found = argparse.ArgumentParser(
         prog=command_name("serve"),
+        allow_abbrev=False,
         description="Serve a service's API on this machine, with sample data when its data folder is empty.",
         epilog=f"Ctrl+C and SIGTERM stop it, with 0. {EXIT_CODES}",
     )
