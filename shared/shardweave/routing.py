@@ -35,6 +35,7 @@ Another route that is no GET may be repeated with a key too: what it gave is kep
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -167,8 +168,8 @@ class Listed(Generic[T, N]):
     filter: Condition | None = None
     branches: Sequence[BranchSpec] | None = None
     reverse: bool = False
-    earliest: int | None = None
-    latest: int | None = None
+    earliest: dt.datetime | int | None = None
+    latest: dt.datetime | int | None = None
     row: Callable[[Any], Any] | None = None
     members: BaseModel | None = None
     lookup: str | None = None
@@ -193,8 +194,8 @@ def listed(
     filter: Condition | None = None,
     branches: Sequence[BranchSpec] | None = None,
     reverse: bool = False,
-    earliest: int | None = None,
-    latest: int | None = None,
+    earliest: dt.datetime | int | None = None,
+    latest: dt.datetime | int | None = None,
     **equal: Any,
 ) -> Listed[E]:
     """The caller's records that meet conditions, as `Database.query` takes them. How many, and from where, the request

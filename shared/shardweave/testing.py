@@ -43,6 +43,7 @@ from .schema.schema import Schema
 from .service.build import Service, Settings, build
 from .store import RetryClock
 from .table.embedded import EmbeddedTable
+from .values.times import epoch_of
 
 __all__ = ["Answer", "Client", "Clock", "Problem", "ValueProblem", "client", "clock", "database"]
 
@@ -72,12 +73,8 @@ class Clock:
         return dt.datetime.fromtimestamp(self.now_ms / 1000, dt.UTC)
 
     def set(self, moment: dt.datetime | int) -> None:
-        """It is this moment: a time with its zone, or epoch milliseconds."""
-        if isinstance(moment, dt.datetime):
-            if moment.tzinfo is None:
-                raise InputError("a time needs its zone", where="moment", fix="give tzinfo=datetime.UTC")
-            moment = round(moment.timestamp() * 1000)
-        self.now_ms = moment
+        """It is this moment: a datetime with its zone, or epoch milliseconds."""
+        self.now_ms = epoch_of(moment, "ms", "moment")
 
     def advance(
         self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, milliseconds: float = 0

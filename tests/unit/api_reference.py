@@ -144,7 +144,8 @@ def _members(node: ast.ClassDef, like: ast.stmt | None) -> Iterator[str]:
 
 
 def _class_signature(name: str, node: ast.ClassDef) -> str:
-    made = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+    functions = [each for each in _with_typed(node) if isinstance(each, ast.FunctionDef)]
+    made = next((each for each in functions if each.name == "__init__"), None)
     if made is not None:
         return _signature(made, name, returns=False)
     if any("dataclass" in ast.unparse(mark) for mark in node.decorator_list):
@@ -154,6 +155,12 @@ def _class_signature(name: str, node: ast.ClassDef) -> str:
     if isinstance(options, ast.FunctionDef):
         return _signature(options, f"class {name}", returns=False)
     return f"class {name}"
+
+
+def _with_typed(node: ast.ClassDef) -> Iterator[ast.stmt]:
+    """The body of a class, with what it says to type checkers alone: `__init__` of a dataclass that takes more."""
+    for each in node.body:
+        yield from each.body if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING" else [each]
 
 
 def _is_field(each: ast.AnnAssign) -> bool:

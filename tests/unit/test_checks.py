@@ -189,6 +189,21 @@ ENTITY_FAULTS: list[tuple[str, type[Entity]]] = [
         "entity Broken: shard bumps need a timestamp property",
         entity({"created": None}, shard_bumps=[ShardBump(NOW, 1, 1)]),
     ),
+    (
+        "entity Broken: shard bumps need a timestamp property",
+        entity({"created": None}, shard_bumps=[ShardBump(dt.datetime(2025, 1, 1, tzinfo=dt.UTC), 1, 1)]),
+    ),
+    (
+        "entity Broken: the bump at 1735689600000 is out of order",
+        entity(
+            shard_bumps=[ShardBump(dt.datetime(year, 1, 1, tzinfo=dt.UTC), 1, year - 2023) for year in (2026, 2025)]
+        ),
+    ),
+    (
+        "entity Broken: shard_bumps[1]: its datetime has no time zone",
+        entity(shard_bumps=[ShardBump(0, 1, 1), ShardBump(dt.datetime(2025, 1, 1), 1, 2)]),  # noqa: DTZ001
+    ),
+    ("entity Broken: shard_bumps[0]: its numbers are not all whole", entity(shard_bumps=[ShardBump(True, 1, 1)])),
 ]
 
 

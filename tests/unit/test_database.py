@@ -353,7 +353,10 @@ MISTAKES: dict[str, tuple[Ask, str]] = {
     "a class as an index": (lambda db: db.query(Account, index=Account), "index: an index must be named by text"),
     "a limit as text": (lambda db: db.query(Account, team_id="red", limit="5"), "limit: a page has 1 to 500 records"),
     "a word for true": (lambda db: db.query(Account, team_id="red", reverse="yes"), "reverse: must be True or False"),
-    "a text as a time": (lambda db: db.query(Account, team_id="red", earliest="x"), "earliest: must be a whole number"),
+    "a text as a time": (
+        lambda db: db.query(Account, team_id="red", earliest="x"),
+        "earliest: must be a datetime or a whole number of epoch ms, got str",
+    ),
     "a token that is none": (lambda db: db.query(Account, team_id="red", next_token="x"), "next_token: the cursor"),
     "a number as a token": (
         lambda db: db.query(Account, team_id="red", next_token=5),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
-from typing import Annotated, NewType
+from typing import Annotated, Any, NewType
 
 import pydantic
 import pytest
@@ -13,6 +14,7 @@ from shardweave.errors import UnknownName
 from shardweave.keys.sharding import ShardBump
 from shardweave.schema.declarations import Index
 from shardweave.schema.entity import Entity, HashKey, RangeKey, desc
+from shardweave.schema.manifest import manifest_of
 from shardweave.schema.property_options import timestamp_property, ttl_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.table.layout import KeyAttribute
@@ -195,3 +197,34 @@ def test_unknown_entities_collections_indexes_and_properties_list_what_there_is(
     assert schema[Note].property_of("note_id") is schema[Note].property_of("noteId")
     assert schema[Note].stored_name("note_id") == schema[Note].stored_name("noteId") == "noteId"
     assert schema[Note].stored_name("other") == "other"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "unit", "begins"),
+    [
+        (Timestamp, "ms", 1_735_689_600_000),
+        (TimestampSeconds, "s", 1_735_689_600),
+        (dt.datetime, "ms", 1_735_689_600_000),
+        (dt.datetime, "s", 1_735_689_600),
+    ],
+)
+def test_a_bump_begins_at_a_datetime_or_at_the_number_that_it_is_stored_as(
+    annotation: Any, unit: Any, begins: int
+) -> None:
+    """The two are one declaration: to records, queries and manifests."""
+    new_year = dt.datetime(2024, 12, 31, 19, tzinfo=dt.timezone(dt.timedelta(hours=-5)))
+
+    def schema(moment: dt.datetime | int) -> Schema:
+        bumps = [ShardBump(0, 2, 1), ShardBump(moment, 2, 2)]
+        properties: dict[str, Any] = {
+            "parcel_id": (str, unique_property()),
+            "created": (annotation, timestamp_property(unit=unit)),
+        }
+        return Schema(
+            [pydantic.create_model("Parcel", __base__=Entity, __cls_kwargs__={"shard_bumps": bumps}, **properties)]
+        )
+
+    by_datetime, by_number = schema(new_year), schema(begins)
+    assert by_datetime.entity("parcel").shard_map == by_number.entity("parcel").shard_map
+    assert [each.begins for each in by_datetime.entity("parcel").shard_map.generations] == [0, begins]
+    assert manifest_of(by_datetime) == manifest_of(by_number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -299,6 +300,40 @@ def test_orders_that_differ_are_refused() -> None:
         )
         window = refused(UnsupportedQuery, made, (First, Second), **asked, earliest=5)
         assert "different units" in window
+
+
+class Lead(Entity, token="lead"):
+    lead_id: str = unique_property()
+    created: Timestamp = timestamp_property()
+    total: int
+    customer: str = "a"
+    customer_hash_key = HashKey("customer")
+    total_range_key = RangeKey("total")
+
+
+class Sale(Entity, token="sale"):
+    sale_id: str = unique_property()
+    created: TimestampSeconds = timestamp_property()
+    total: int
+    customer: str = "a"
+    customer_hash_key = HashKey("customer")
+    total_range_key = RangeKey("total")
+
+
+def test_a_window_of_datetimes_is_of_each_in_its_own_unit() -> None:
+    with Database(Schema([Lead, Sale], [Index("byTotal", "customer_hash_key", "total_range_key")])) as made:
+        second = NOW // 1000
+        for total in range(6):
+            made.create(Lead(lead_id=f"l{total}", created=1000 * (second - 2 * total), total=2 * total))
+            made.create(Sale(sale_id=f"s{total}", created=second - 2 * total - 1, total=2 * total + 1))
+        earliest = dt.datetime.fromtimestamp(second - 6, dt.UTC)
+        found = made.query((Lead, Sale), customer="a", earliest=earliest).items
+        assert [(type(each), each.total) for each in found] == [
+            (Sale if total % 2 else Lead, total) for total in range(7)
+        ]
+        latest = earliest + dt.timedelta(seconds=2)
+        assert [each.total for each in made.records((Lead, Sale), customer="a", latest=latest)][:2] == [4, 5]
+        refused(UnsupportedQuery, made, (Lead, Sale), customer="a", latest=1000 * second)
 
 
 class Holder:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel
 
 from ..access.authorization import ACCESS_ERRORS
+from ..database.asked_entities import time_window
 from ..errors import ConfigurationError, NotFound, ShardweaveError, TableFull
 from ..query.lookup_tokens import LookupTokens
 from ..query.spec import QuerySpec
@@ -215,14 +216,14 @@ class _Page:
         pages = self._pages(listed)
         if listed.lookup is not None:
             return pages.listed(self._by_lookup(call, listed, asked, pages), more)
+        entity = self.parts.schema[listed.entity]
         spec = QuerySpec(
-            entity=self.parts.schema[listed.entity].token,
+            entity=entity.token,
             conditions=listed.conditions,
             index=listed.index,
             filter=listed.filter,
             branches=None if listed.branches is None else tuple(listed.branches),
-            earliest=listed.earliest,
-            latest=listed.latest,
+            **time_window(entity, listed.earliest, listed.latest),
             **{**asked, "reverse": asked["reverse"] != listed.reverse},
         )
         return pages.listed(pages.run(spec, call, operation="query"), more)

@@ -5,6 +5,7 @@ Every method goes through one door, `_run`; `awaited_calls` carries it out, with
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -288,8 +289,8 @@ class AsyncDatabase(AsyncReadModels):
         next_token: str | None = None,
         prev_token: str | None = None,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         time_limit_ms: int | None = None,
         **equal: Any,
     ) -> Page[E]:
@@ -325,8 +326,8 @@ class AsyncDatabase(AsyncReadModels):
         reverse: bool = False,
         limit: int = DEFAULT_LIMIT,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         **equal: Any,
     ) -> AsyncIterator[E]:
         """Every record that meets the conditions, in order."""
@@ -363,8 +364,8 @@ class AsyncDatabase(AsyncReadModels):
         branches: Sequence[BranchSpec] | None = None,
         reverse: bool = False,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         **equal: Any,
     ) -> E | None:
         """The first record that meets the conditions, or None."""
@@ -394,8 +395,8 @@ class AsyncDatabase(AsyncReadModels):
         branches: Sequence[BranchSpec] | None = None,
         reverse: bool = False,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         **equal: Any,
     ) -> bool:
         """Whether any record meets the conditions."""
@@ -424,8 +425,8 @@ class AsyncDatabase(AsyncReadModels):
         filter: Condition | None = None,
         branches: Sequence[BranchSpec] | None = None,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         time_limit_ms: int | None = None,
         **equal: Any,
     ) -> int:
@@ -460,8 +461,8 @@ class AsyncDatabase(AsyncReadModels):
         next_token: str | None = None,
         prev_token: str | None = None,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         **equal: Any,
     ) -> Explanation:
         """The plan of a `query` with the same arguments; with `run` it is also executed, and the result has its

@@ -9,12 +9,12 @@ is given a class of the schema takes its token as well; a query gives whole reco
 whatever is wrong with what is given is a ShardweaveError that names it, and changes nothing. Safe for many threads.
 Opened with `with`, it closes what it opened; a client that was given stays open.
 
-Costs are those of `store` and `query`. Where an index holds less than whole records, a query reads those too, one
-request for each 100.
+Costs are those of `store` and `query`, and one request for each 100 whole records that an index does not hold.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
@@ -327,8 +327,8 @@ class Database(ReadModels):
         next_token: str | None = None,
         prev_token: str | None = None,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         time_limit_ms: int | None = None,
         **equal: Any,
     ) -> Page[E]:
@@ -337,8 +337,8 @@ class Database(ReadModels):
 
         Conditions are given by name; those of a property that is called like a parameter go into `conditions`. A plain
         value is equality, a list any of its values; see `prefix`, `between` and `one_of`. Without `index` the planner
-        chooses. `earliest` and `latest` bound the timestamp property. Raises UnsupportedQuery where no index can
-        answer, other InputErrors, LaneFailed, DeadlineTooShort, TooManyLaggingLanes."""
+        chooses. `earliest` and `latest` bound the timestamp property: datetimes, or numbers in its unit. Raises
+        UnsupportedQuery where no index can, other InputErrors, LaneFailed, DeadlineTooShort, TooManyLaggingLanes."""
         page = {"limit": limit, "cursor": token_given(next_token, prev_token)}
         window = {"earliest": earliest, "latest": latest, "time_limit_ms": time_limit_ms}
         options = {"index": index, "filter": filter, "reverse": reverse, "consistent": consistent}
@@ -359,8 +359,8 @@ class Database(ReadModels):
         reverse: bool = False,
         limit: int = DEFAULT_LIMIT,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         **equal: Any,
     ) -> Iterator[E]:
         """Every record that meets the conditions, in order; `limit` is how many are read at a time. Conditions are as
@@ -386,8 +386,8 @@ class Database(ReadModels):
         branches: Sequence[BranchSpec] | None = None,
         reverse: bool = False,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         **equal: Any,
     ) -> E | None:
         """The first record that meets the conditions, or None. Conditions are as in `query`."""
@@ -409,8 +409,8 @@ class Database(ReadModels):
         branches: Sequence[BranchSpec] | None = None,
         reverse: bool = False,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         **equal: Any,
     ) -> bool:
         """Whether any record meets the conditions. Conditions are as in `query`."""
@@ -431,8 +431,8 @@ class Database(ReadModels):
         filter: Condition | None = None,
         branches: Sequence[BranchSpec] | None = None,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         time_limit_ms: int | None = None,
         **equal: Any,
     ) -> int:
@@ -459,8 +459,8 @@ class Database(ReadModels):
         next_token: str | None = None,
         prev_token: str | None = None,
         consistent: bool = False,
-        earliest: int | None = None,
-        latest: int | None = None,
+        earliest: dt.datetime | int | None = None,
+        latest: dt.datetime | int | None = None,
         **equal: Any,
     ) -> Explanation:
         """The plan of a `query` with the same arguments; with `run` also its cost."""

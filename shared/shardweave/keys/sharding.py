@@ -20,7 +20,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import datetime as dt
 
 MAX_SHARDS = 2**20
 MAX_SUFFIX = 16
@@ -130,11 +133,16 @@ def is_suffix(text: str) -> bool:
 
 @dataclass(frozen=True)
 class ShardBump:
-    """Records created at or after `timestamp` (in the unit of the entity's timestamp property) use this shard space."""
+    """Records created at or after `timestamp` use this shard space. In a declaration it is a datetime with its zone, or
+    a number in the unit of the entity's timestamp property, 0 for all time; elsewhere it is that number."""
 
     timestamp: int
     char_bits: int
     chars: int
+
+    if TYPE_CHECKING:
+
+        def __init__(self, timestamp: dt.datetime | int, char_bits: int, chars: int) -> None: ...
 
     @property
     def space(self) -> ShardSpace:

@@ -15,6 +15,7 @@ from ..keys.sharding import ShardMap
 from ..table.layout import IndexLayout, KeyAttribute, Projection, TableLayout
 from ..values.codecs import DescendingCodec
 from .declarations import Index
+from .declared_bumps import declared_bumps
 from .entity import Entity, HashKey, RangeKey, identity_of
 from .entity_options import Descending
 from .entity_type import EntityType, IndexView
@@ -109,7 +110,7 @@ def entity_type(parts: SchemaParts, layout: TableLayout, model: type[E]) -> Enti
         collection=declaration.collection,
         properties=MappingProxyType(by_stored),
         keys=EntityKeys(design),
-        shard_map=ShardMap.of_bumps(declaration.shard_bumps),
+        shard_map=ShardMap.of_bumps(declared_bumps(model)),
         identity=identified_by,
         immutable=frozenset(
             placed_by

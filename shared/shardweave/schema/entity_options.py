@@ -7,6 +7,7 @@ others.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -21,7 +22,8 @@ from .upgrades import Upgrade
 class EntityOptions:
     """The class keywords of an entity.
 
-    `token` starts its hash keys. `shard_bumps` are in order of time; without any there is one shard. `partition` adds
+    `token` starts its hash keys. `shard_bumps` are in order of time (see `schema.declared_bumps`); without any there is
+    one shard. `partition` adds
     properties to the hash key, `sort` replaces the range key's, `singleton` fixes it. `shard_by` names what is hashed:
     by default the partition, else the unique property. `collection` is the name in URLs. `origin` is the letter or
     digit that represents the entity in shard keys; without it the records have no shard keys. `separator` separates the
@@ -128,8 +130,13 @@ def _bumps(place: str, given: Any, faults: list[Fault]) -> tuple[ShardBump, ...]
         where, fix = f"{place}[{position}]", "give ShardBump(timestamp, char_bits=2, chars=1)"
         if not isinstance(bump, ShardBump):
             faults.append(kind_fault(where, bump, "a bump", fix))
-        elif not all(type(each) is int for each in (bump.timestamp, bump.char_bits, bump.chars)):
+            continue
+        begins: Any = bump.timestamp
+        numbers = (bump.char_bits, bump.chars, *(() if isinstance(begins, dt.datetime) else (begins,)))
+        if not all(type(each) is int for each in numbers):
             faults.append(Fault(where, "its numbers are not all whole numbers", fix))
+        elif isinstance(begins, dt.datetime) and begins.utcoffset() is None:
+            faults.append(Fault(where, "its datetime has no time zone", "give it one, such as UTC"))
         else:
             sound.append(bump)
     return tuple(sound)

@@ -29,6 +29,7 @@ from ..keys.key_format import KEY_FORMATS
 from ..keys.sharding import ShardBump
 from ..table.layout import IndexLayout, KeyAttribute, Projection
 from ..values.codecs import TimestampCodec
+from .declared_bumps import declared_bumps
 from .entity_type import EntityType
 from .fingerprint import element_text
 from .relations import LookupType
@@ -235,7 +236,7 @@ def _entity(entity: EntityType[Any]) -> EntityManifest:
         timestamp=f"{entity.timestamp}:Timestamp {unit}" if timestamp else "",
         generated={each.name: _elements(each.elements) for each in design.generated},
         lookups={name: _lookup(each) for name, each in entity.lookups.items()},
-        bumps=tuple(entity.model.declaration.shard_bumps),
+        bumps=declared_bumps(entity.model),
         origin=entity.origin or "",
         shards={each.name: each.shards for each in design.generated if each.shards is not None},
         upgrades=tuple(each.__name__ for each in entity.upgrades.functions),

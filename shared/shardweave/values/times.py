@@ -1,4 +1,4 @@
-"""Parsing times as people write them: epoch numbers in the property's unit, or ISO 8601.
+"""Times as they are given: in Python a datetime or an epoch number, as text an epoch number or ISO 8601.
 
 A date (only in the form 2024-01-31) means its midnight in UTC; a date and time needs a zone. A fraction of an epoch
 number's unit is truncated; an instant with more than microseconds is refused.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from typing import Literal, TypeAlias, overload
 
 from ..errors import ValueRefused
 from .codecs import TimestampCodec
 from .json_types import below_microseconds
+from .stored_form import epoch_number
 
 _INTEGER = re.compile("-?[0-9]{1,30}")
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -19,6 +21,29 @@ _DIGITS_OF_DATE = re.compile("[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 _CLOCK = re.compile("[Tt :]")
 _SPACE_FOR_PLUS = re.compile("[0-9-]{10}[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+Moment: TypeAlias = dt.datetime | int
+"""A moment in Python: a datetime with its zone, or the epoch number in the unit that is meant."""
+
+
+@overload
+def epoch_of(moment: Moment, unit: Literal["ms", "s"], where: str) -> int: ...
+@overload
+def epoch_of(moment: Moment | None, unit: Literal["ms", "s"], where: str) -> int | None: ...
+def epoch_of(moment: Moment | None, unit: Literal["ms", "s"], where: str) -> int | None:
+    """The epoch number of a moment; that of a datetime is truncated to the unit. Raises ValueRefused naming `where`,
+    also for a datetime without a zone."""
+    if not isinstance(moment, dt.datetime):
+        given: object = moment
+        if given is not None and (isinstance(given, bool) or not isinstance(given, int)):
+            message = f"must be a datetime or a whole number of epoch {unit}, got {type(given).__name__}"
+            raise ValueRefused(message, where=where, fix="give datetime(2025, 1, 31, tzinfo=UTC), say")
+        return moment
+    try:
+        return epoch_number(moment, unit)
+    except ValueRefused as error:
+        error.where = where
+        raise
 
 
 def parse_time(text: str, codec: TimestampCodec, where: str) -> int:

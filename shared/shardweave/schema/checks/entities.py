@@ -11,6 +11,7 @@ from ...keys.shard_key.key import KINDS
 from ...keys.sharding import MAX_SHARDS, bump_faults
 from ...values.codecs import IntegerCodec, TimestampCodec
 from ..declarations import BelongsTo, HasMany
+from ..declared_bumps import declared_bumps
 from ..entity import Entity, HashKey, RangeKey, identity_of
 from ..entity_options import Descending, kind_fault
 from ..nested_elements import fault_at, is_nested, may_be_missing, property_at, root_of
@@ -109,7 +110,7 @@ def _role_faults(where: str, properties: Mapping[str, Property]) -> Iterator[Fau
 def _bump_faults(
     parts: SchemaParts, where: str, model: type[Entity], properties: Mapping[str, Property]
 ) -> Iterator[Fault]:
-    bumps = model.declaration.shard_bumps
+    bumps = declared_bumps(model)
     for message, fix in bump_faults(bumps):
         yield Fault(where, message, fix)
     timestamps = [each for each in properties.values() if each.role is Role.TIMESTAMP]
