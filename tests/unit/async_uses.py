@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
-from shardweave import AsyncDatabase, Delete
+from shardweave import Add, AsyncDatabase, Delete, Update
 from tests.unit.database_world import Account, Team, accounts
 
 Use = Callable[[AsyncDatabase], Awaitable[None]]
@@ -42,4 +43,25 @@ async def ask(db: AsyncDatabase) -> None:
     assert await db.expand([first], "team") == [{"team": Team(team_id="red", name="Red")}]
 
 
-USES = (write_and_read, ask)
+async def change(db: AsyncDatabase) -> None:
+    """What depends on what is stored, or gives what was there."""
+    made = await db.update(Account, "new", {"limit": 1}, upsert={"team_id": "red", "email": "new@example.org"})
+    assert (made.account_id, made.limit) == ("new", 1)
+    assert (await db.update(Account, "new", lambda account: {"limit": account.limit + 1}, upsert={})).limit == 2
+    assert (await db.add(Account, "new", {"balance": 5})).balance == 5
+    added = await db.add(Account, "added", {"balance": 1}, upsert={"team_id": "red", "email": "added@example.org"})
+    assert added.balance == 1
+    await asyncio.gather(*(db.add(Account, "added", {"balance": 1}) for _ in range(10)))
+    updates = [Update(Account, "added", {"limit": 3}), Update(Account, "nobody", {"limit": 3})]
+    assert [each.status for each in (await db.batch_write(updates=updates)).updates] == ["written", "failed"]
+    _, last = await db.transact([Add(Account, "new", {"balance": 1}), Add(Account, "added", {"balance": 1})])
+    assert last is not None
+    assert (last.balance, last.limit) == (12, 3)
+    assert await db.put(last.model_copy(update={"limit": 4}), returning="old") == last
+    gone = await db.delete(Account, "added", returning="old")
+    assert gone is not None
+    assert (gone.limit, await db.delete(Account, "added", returning="old")) == (4, None)
+    assert list(await db.deletions()) == []
+
+
+USES = (write_and_read, ask, change)
