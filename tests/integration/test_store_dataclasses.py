@@ -15,7 +15,7 @@ import pytest
 from pydantic import Field, field_validator
 from typing_extensions import TypedDict
 
-from shardweave.errors import SchemaError, ValidationFailed
+from shardweave.errors import SchemaError, ValidationFailed, ValueRefused
 from shardweave.query.shorthand import where
 from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import unique_property
@@ -168,6 +168,32 @@ def test_bodies_have_each_and_patches_change_parts(tables: Buyers) -> None:
     schemas = json_of(client.get("/openapi.json"))["components"]["schemas"]
     for name, member in (("Place", "lat"), ("Parcel", "weight"), ("Visit", "at")):
         assert any(each.startswith(name) and member in schemas[each]["properties"] for each in schemas)
+
+
+@dataclasses.dataclass
+class HomeAddress(Address):
+    """Says more than is declared."""
+
+    door: str = "left"
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ({"address": HomeAddress("a")}, "address"),
+        ({"others": [HomeAddress("a")]}, "others[0]"),
+        ({"address": Address("a", parts=[HomeAddress("b")])}, "address.parts[0]"),
+    ],
+    ids=["member", "list", "inner"],
+)
+def test_an_instance_that_would_come_back_as_another_is_refused_and_changes_nothing(
+    tables: Buyers, given: dict[str, Any], place: str
+) -> None:
+    tables.store.create(RECORD)
+    with pytest.raises(ValueRefused, match="instance of Address, got one of HomeAddress") as refused:
+        tables.store.update(Buyer, "b", given)
+    assert refused.value.where == place
+    assert tables.store.get(Buyer, "b") == RECORD
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------

@@ -12,11 +12,13 @@ import pytest
 from pydantic import BaseModel, Field, RootModel, computed_field, field_serializer, field_validator
 from typing_extensions import TypedDict
 
-from shardweave.errors import SchemaError, ValidationFailed
+from shardweave.access import claim_property, private_property
+from shardweave.errors import SchemaError, ValidationFailed, ValueRefused
 from shardweave.query.shorthand import where
 from shardweave.schema.entity import Entity, HashKey
-from shardweave.schema.property_options import unique_property
+from shardweave.schema.property_options import ttl_property, unique_property
 from shardweave.schema.schema import Schema
+from shardweave.store import Create, Put
 from shardweave.table.operations import PutItem, Scan
 from tests.integration.buyers_world import Buyers
 from tests.integration.conftest import OpenTable
@@ -120,6 +122,44 @@ def test_bodies_have_it_and_patches_change_parts(tables: Buyers) -> None:
     assert any(name.startswith("Address") and "postCode" in each["properties"] for name, each in schemas.items())
 
 
+class HomeAddress(Address):
+    """Says more than is declared."""
+
+    door: str = "left"
+
+
+def lacking() -> Address:
+    """An address without its street."""
+    return Address.model_construct(city="Oslo")
+
+
+@pytest.mark.parametrize(
+    ("given", "place", "words"),
+    [
+        ({"address": HomeAddress(street="a")}, "address", "instance of Address, got one of HomeAddress"),
+        ({"others": [WHOLE, HomeAddress(street="a")]}, "others[1]", "which would come back as Address"),
+        ({"by_name": {"q": HomeAddress(street="a")}}, "byName.q", "which would come back as Address"),
+        ({"address": Address(street="a", parts=[HomeAddress(street="b")])}, "address.parts[0]", "come back as Address"),
+        ({"address": lacking()}, "address.street", "lacks it"),
+    ],
+    ids=["member", "list", "mapping", "inner", "lacking"],
+)
+def test_an_instance_that_would_come_back_as_another_is_refused_and_changes_nothing(
+    tables: Buyers, given: dict[str, Any], place: str, words: str
+) -> None:
+    tables.store.create(RECORD)
+    with pytest.raises(ValueRefused, match=words) as refused:
+        tables.store.put(Buyer(buyer_id="b", **given))
+    assert (refused.value.where, bool(refused.value.fix)) == (place, True)
+    with pytest.raises(ValueRefused):
+        tables.store.update(Buyer, "b", given)
+    with pytest.raises(ValueRefused):
+        tables.store.transact([Create(Buyer(buyer_id="c")), Create(Buyer(buyer_id="d", **given))])
+    outcomes = tables.store.batch_write([Put(Buyer(buyer_id="d", **given)), Put(Buyer(buyer_id="e"))]).puts
+    assert [each.status for each in outcomes] == ["failed", "written"]
+    assert tables.store.batch_get(Buyer, ["b", "c", "d"]) == [RECORD, None, None]
+
+
 # -- what is refused --------------------------------------------------------------------------------------------------
 
 
@@ -162,6 +202,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "union": (lambda: Place | Raw, "nothing tells apart"),
     "typed": (lambda: Place | Typed, "nothing tells apart"),
     "set": (lambda: set[Place], "a set can't hold a mapping"),
+    "private": (lambda: model(one=private_property(default=1)), "could not keep a member that is not shown"),
+    "excluded": (lambda: model(one=Field(1, exclude=True)), "could not keep a member that is not shown"),
+    "expiry": (lambda: model(one=ttl_property()), "only a property of an entity has a role"),
+    "claim": (lambda: model(one=claim_property("tenant")), "only a property of an entity has a role"),
 }
 
 

@@ -36,6 +36,7 @@ from ..keys.shard_key.key import AnyKey, key_of
 from ..keys.sharding import WRITE_AHEAD_MS, ShardMap
 from ..table.values import Item, Value
 from ..values.codecs import Codec, TimestampCodec
+from ..values.instances import check_instances
 from ..values.json_validation import field_faults
 from ..values.stored_form import STORED_AS_IT_IS
 from ..values.untyped import Walk
@@ -236,7 +237,11 @@ class EntityType(EntityNames, Generic[E]):
         """The record's properties in stored form, without generated attributes and revision."""
         item: dict[str, Value] = {}
         for each in self.properties.values():
-            value = getattr(record, each.name)
+            try:
+                value = getattr(record, each.name)
+            except AttributeError:
+                fix = "make the record with its constructor"
+                raise ValueRefused("the record lacks it", where=each.stored, fix=fix) from None
             if value is None:
                 if each.null_stored:
                     item[each.stored] = None
@@ -255,6 +260,8 @@ class EntityType(EntityNames, Generic[E]):
             try:
                 if each.check_untyped is not None:
                     each.check_untyped(value)
+                if each.holds_models:
+                    check_instances(each.annotation, value, (each.stored,))
                 item[each.stored] = each.stored_value(value)
             except ValueRefused as error:
                 error.where = error.where or each.place_of_refusal(value)

@@ -44,7 +44,7 @@ def with_kept_members(annotation: Any, stored: Value, new: Value) -> Value:
 
 
 def _of_map(annotation: Any, stored: Mapping[str, Value], new: Mapping[str, Value]) -> Value:
-    model = next((found for each in _choices(annotation) if (found := model_of(each)) is not None), None)
+    model = next((found for each in choices(annotation) if (found := model_of(each)) is not None), None)
     if model is None:
         kind = _argument(annotation, 1)
         return {name: with_kept_members(kind, stored.get(name), value) for name, value in new.items()}
@@ -62,20 +62,20 @@ def _is_same(stored: Value, new: Value) -> bool:
     return bool(stored == new)
 
 
-def _choices(annotation: Any) -> list[Any]:
+def choices(annotation: Any) -> list[Any]:
     """The types that a value of a type may have, through unions, aliases and annotations."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        return _choices(arguments[0])
+        return choices(arguments[0])
     if origin in (typing.Union, types.UnionType):
-        return [found for each in arguments for found in _choices(each)]
+        return [found for each in arguments for found in choices(each)]
     meant = stands_for(annotation if origin is None else origin)
-    return [annotation] if meant is None else _choices(meant)
+    return [annotation] if meant is None else choices(meant)
 
 
 def _argument(annotation: Any, place: int) -> Any:
     """The type of the members of a list (place 0) or of the values of a mapping (place 1)."""
-    for each in _choices(annotation):
+    for each in choices(annotation):
         arguments = typing.get_args(each)
         if len(arguments) > place and (place == 1) == (len(arguments) > 1 and _is_mapping(each)):
             return arguments[place]
@@ -90,6 +90,6 @@ def _is_mapping(annotation: Any) -> bool:
 def _parts(annotation: Any, within: tuple[Any, ...]) -> list[Any]:
     if any(annotation is each for each in within):
         return []
-    found = _choices(annotation)
+    found = choices(annotation)
     inner = [part for each in found for part in typing.get_args(each)]
     return found + [part for each in inner for part in _parts(each, (*within, annotation))]

@@ -19,7 +19,7 @@ from ...values.json_types import is_open
 from ...values.nested_types import dataclass_faults, is_dataclass, model_of
 from ...values.validators import is_validated
 from ..entity import Entity
-from ..property import properties_of
+from ..property import Property, properties_of
 from .models import field_faults, option_faults
 from .round_trips import round_trip_faults
 
@@ -61,6 +61,7 @@ def nested_faults(declared: type, faults_of: Callable[[Any], Found]) -> Found:
         yield f"{option} of {name} changes what is stored, taken or shown", fix
     for each in properties_of(kind).values():
         own = [*field_faults(kind.model_fields[each.name]), *dict.fromkeys(faults_of(each.annotation))]
+        own += _role_faults(each)
         if is_open(each.annotation):
             own.append(("a part of it has no declared type", "declare its type"))
         if _holds_bytes(each.annotation):
@@ -69,6 +70,15 @@ def nested_faults(declared: type, faults_of: Callable[[Any], Found]) -> Found:
             own.append(("a validator in its type would run on what is stored", "leave it out"))
         for message, fix in own or round_trip_faults(each):
             yield f"{name}.{each.name}: {message}", fix
+
+
+def _role_faults(each: Property) -> Found:
+    """What a member is declared to be that only a property of an entity can be."""
+    if each.role is not None or each.claim is not None:
+        yield "only a property of an entity has a role in its record", "leave out the property function"
+    elif each.private:
+        fix = "show it, or let the whole property of the entity be private_property()"
+        yield "a body could not keep a member that is not shown", fix
 
 
 def _holds_bytes(annotation: Any) -> bool:
