@@ -152,13 +152,17 @@ def test_what_is_read_is_of_the_declared_classes_at_every_depth(client: Client) 
     assert type(paired.left.right.left) is Left
 
 
-def test_the_document_has_one_schema_for_each_class_by_its_name(client: Client) -> None:
+def test_the_document_has_one_schema_for_each_class_by_its_name_and_one_for_patches(client: Client) -> None:
     schemas = client.openapi["components"]["schemas"]
     assert not [name for name in schemas if "__" in name]
     for name in ("Node", "Left", "Right"):
-        assert [each for each in schemas if name in each] == [name]
+        assert sorted(each for each in schemas if name in each) == [name, f"{name}-Merge"]
     # A decimal is taken as text or number, and shown as text.
-    assert sorted(each for each in schemas if "Comment" in each) == ["Comment-Input", "Comment-Output"]
+    assert sorted(each for each in schemas if "Comment" in each) == [
+        "Comment-Input",
+        "Comment-Merge",
+        "Comment-Output",
+    ]
     reference = {"$ref": "#/components/schemas/Node"}
     assert schemas["Node"]["properties"]["children"]["items"] == reference
     assert schemas["Post"]["properties"]["tree"] == reference

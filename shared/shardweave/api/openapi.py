@@ -15,6 +15,7 @@ from typing import Any
 from ..values.json_types import MAX_WHOLE_FLOAT
 from ..wire.record_models import ENTITY, EXPANDED, RELATIONS
 from .equal_schemas import merge_equal
+from .merge_forms import say_merges
 
 SECURITY_SCHEMES = {
     "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
@@ -66,6 +67,7 @@ def tidied(text: str) -> bytes:
     _say_relations(schemas)
     _drop_unused(document["paths"], schemas)
     merge_equal(document["paths"], schemas)
+    say_merges(schemas)
     document.setdefault("components", {})["securitySchemes"] = SECURITY_SCHEMES
     document["security"] = [{name: []} for name in SECURITY_SCHEMES]
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

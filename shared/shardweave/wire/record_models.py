@@ -53,6 +53,8 @@ _NAMES_IT: dict[str, Any] = {"description": "Names the record.", "json_schema_ex
 EXPANDED = "expanded"
 ENTITY, RELATIONS = "x-entity", "x-relations"
 """Marks in the schemas of records, from which the OpenAPI document gets the types of `expanded`."""
+PATCH = "x-patch"
+"""Marks the schemas of merge patches, in which models have other forms."""
 _EMPTY = (dict, list, set, frozenset, tuple)
 _COMPUTED = "computed:"
 _KEY: Any = Field(**_NAMES_IT)
@@ -101,7 +103,7 @@ class RecordModels:
 
     @cached_property
     def patch(self) -> type[BaseModel]:
-        return self._derived("Patch", lambda each: False, nullable=lambda each: each.has_default)
+        return self._derived("Patch", lambda each: False, lambda each: each.has_default, patched=True)
 
     def written(self, document: Mapping[str, Any], form: type[BaseModel] | None = None) -> dict[str, Any]:
         """What a body says of a whole record, by JSON name, in Python types; its `key` stands for what identifies it.
@@ -245,6 +247,7 @@ class RecordModels:
         shown: bool = False,
         typed: bool = False,
         defaults: bool = False,
+        patched: bool = False,
     ) -> type[BaseModel]:
         fields: dict[str, Any] = {}
         computed = self.entity.computed
@@ -266,9 +269,8 @@ class RecordModels:
             fields[each.name] = (annotation, self._field(each, required=required(each), default=defaults))
         if answered or not shown:
             fields |= {_COMPUTED + name: _computed(name, info, required=answered) for name, info in computed.items()}
-        config: ConfigDict = (
-            {**JSON_CONFIG, "json_schema_extra": {ENTITY: self.entity.token}} if answered else JSON_CONFIG
-        )
+        marks: dict[str, Any] = {ENTITY: self.entity.token} if answered else {PATCH: True} if patched else {}
+        config: ConfigDict = {**JSON_CONFIG, "json_schema_extra": marks} if marks else JSON_CONFIG
         return derived_model(self.name + suffix, config, fields, self.entity.model.__doc__)
 
     def _field(self, each: Property, *, required: bool, default: bool) -> Any:
