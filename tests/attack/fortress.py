@@ -194,4 +194,5 @@ def fortress(*, with_bobs: bool, rates: Rates | None = None) -> Gate:
         store.create(Audit(audit_id="bobs-audit", tenant_id="acme", text=BOBS["text"]))
         store.create(Ledger(total=481516))
     limit = None if rates is None else RateLimit(SCHEMA, table, rates, clock)
-    return Gate(Api(operations, title="Fortress", claims=parts.access.claims, limit=limit), parts, clock)
+    api = Api(operations, title="Fortress", claims=parts.access.claims, limit=limit)
+    return Gate(api, parts, clock, made_of=("fortress", rates is None))

@@ -18,7 +18,7 @@ from shardweave.api.rate_limit import Rates
 from shardweave.service.files import service_names
 from shardweave.table.operations import Scan
 from tests.attack.fortress import MARK, fortress
-from tests.attack.gate import Gate, Told
+from tests.attack.gate import Gate, Told, described
 from tests.attack.requests import Described, Request
 from tests.attack.worlds import SHIPPED, shipped
 
@@ -166,6 +166,13 @@ def test_another_tenants_records_are_answered_as_if_there_were_none(name: str, a
     assert {each.operation for each in requests} == operations
     few = {kind: met[kind] for kind, floor in FLOORS.items() if met[kind] < floor}
     assert few == {}, met
+
+
+@pytest.mark.parametrize("name", TENANTED)
+def test_what_is_stored_changes_no_description(name: str) -> None:
+    with closing(shipped(name)) as gate:
+        live(gate)
+        assert described(gate.api) == gate.api.openapi
 
 
 FLOORS = {"theirs": 20, "as mine": 20, "condition": 20, "index": 30, "batch": 4, "refused": 50}

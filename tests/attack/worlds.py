@@ -34,7 +34,7 @@ def shipped(name: str, **settings: Any) -> Gate:
         open_table=lambda layout: EmbeddedTable(layout, clock=lambda: clock() / 1000),
         clock=clock,
     )
-    return Gate(service.api, service.parts, clock)
+    return Gate(service.api, service.parts, clock, made_of=(name, *sorted(settings)))
 
 
 WORLDS: Mapping[str, Callable[[], Gate]] = {
