@@ -95,8 +95,26 @@ def test_modules_are_compiled_for_that_python_or_not_at_all(layer: Path) -> None
     assert versions <= {f"cpython-{TARGET_VERSION.replace('.', '')}"}
 
 
-def test_the_methods_of_classes_are_compiled_with_the_layer_of_this_python(tmp_path: Path) -> None:
-    PLATFORMS["host"].make_layer(tmp_path, "user_service")
+@pytest.fixture(scope="module")
+def host_layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A layer for this Python, made by somebody who keeps what Python compiles in a folder of its own."""
+    folder = tmp_path_factory.mktemp("host")
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("compiled")))
+        PLATFORMS["host"].make_layer(folder, "user_service")
+    return folder
+
+
+def test_every_module_is_compiled_with_the_layer_of_this_python(host_layer: Path) -> None:
+    modules = list(host_layer.rglob("*.py"))
+    assert {each.relative_to(host_layer / "python").parts[0] for each in modules} >= {"shardweave", "services", "boto3"}
+    compiled = {
+        each: each.parent / "__pycache__" / f"{each.stem}.{sys.implementation.cache_tag}.pyc" for each in modules
+    }
+    assert [each for each, module in compiled.items() if not module.is_file()] == []
+
+
+def test_the_methods_of_classes_are_compiled_with_the_layer_of_this_python(host_layer: Path) -> None:
     code = "from shardweave.service import dataclass_code; dataclass_code.use(); import shardweave.api.router"
     counting = f"""
 import dataclasses, sys
@@ -107,7 +125,7 @@ print(sum(text.startswith(b"def ") for text in compiled))
 """
     done = subprocess.run(
         [sys.executable, "-S", "-P", "-c", counting],
-        env={"PYTHONPATH": str(tmp_path / "python")},
+        env={"PYTHONPATH": str(host_layer / "python")},
         capture_output=True,
         text=True,
         check=True,

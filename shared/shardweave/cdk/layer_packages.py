@@ -2,8 +2,8 @@
 
 It is made without a container: wheels for the functions' platform are unpacked into one folder, and of botocore's
 descriptions of AWS services, which are most of its size, only those that functions call are kept. The packages are
-fetched once for each platform and state of `requirements/layer.txt`, into `.tools/layer`; afterwards, making the layer
-needs no network.
+fetched and compiled once for each platform and state of `requirements/layer.txt`, into `.tools/layer`; afterwards,
+making the layer needs no network, and compiles the library and the service alone.
 
 A layer for the `host` runs on this machine's Python, as an emulator needs that starts functions as processes. Nothing
 else of the stack differs.
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -59,23 +60,28 @@ class Platform:
 
     def make_layer(self, folder: Path, service: str) -> None:
         """Fill the folder of a service's layer. Raises ConfigurationError if a package can't be fetched."""
-        inside = folder / "python"
+        inside, sources = folder / "python", layer_sources(service)
         shutil.copytree(self.packages(), inside)
-        for source in layer_sources(service):
+        for source in sources:
             copy_sources(source, inside)
         make_ca_folder(inside / "botocore" / "cacert.pem", inside / CA_FOLDER.relative_to(LIBRARY.parent))
-        self._compile_if_possible(inside)
+        self._compile_if_possible(inside, [inside / source.name for source in sources])
 
     def packages(self) -> Path:
-        """The folder of the unpacked packages, which are fetched if necessary. Raises ConfigurationError."""
-        made_of = hashlib.sha256(LOCK.read_bytes() + " ".join(CALLED_SERVICES).encode()).hexdigest()
+        """The folder of the unpacked packages, which are fetched if necessary, and compiled if an interpreter of that
+        version is available. Raises ConfigurationError."""
+        interpreter = self._interpreter
+        made = " ".join((*CALLED_SERVICES, "" if interpreter is None else "compiled"))
+        made_of = hashlib.sha256(LOCK.read_bytes() + made.encode()).hexdigest()
         kept = CACHE / f"{self.name}-{made_of[:16]}"
         if not kept.exists():
             CACHE.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=CACHE) as made:
-                beside = Path(made) / "packages"
+            with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+                beside = Path(folder) / "packages"
                 self._fetch(beside)
                 _trim(beside)
+                if interpreter is not None:
+                    _compile(interpreter, [beside])
                 # A second process finds the folder, with the same content.
                 if not kept.exists():
                     beside.rename(kept)
@@ -102,17 +108,21 @@ class Platform:
             fix="let this machine reach a Python package index once (uv's and pip's own settings apply)",
         )
 
-    def _compile_if_possible(self, folder: Path) -> None:
-        """Add compiled modules, and the compiled methods of dataclasses, if an interpreter of that version is
-        available: functions can't write them, and without them compile everything at each cold start. Raises
+    @property
+    def _interpreter(self) -> str | None:
+        """An interpreter of that version on this machine, if there is one."""
+        if self.python_version == HOST_VERSION:
+            return sys.executable
+        return shutil.which(f"python{self.python_version}")
+
+    def _compile_if_possible(self, folder: Path, sources: Sequence[Path]) -> None:
+        """Add the compiled modules of the sources, and the compiled methods of dataclasses, if an interpreter of that
+        version is available: functions can't write them, and without them compile everything at each cold start. Raises
         ConfigurationError if the library can't be imported."""
-        interpreter = (
-            sys.executable if self.python_version == HOST_VERSION else shutil.which(f"python{self.python_version}")
-        )
+        interpreter = self._interpreter
         if interpreter is None:
             return
-        command = [interpreter, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
-        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _compile(interpreter, sources)
         # This machine's packages come first, since those of the layer may be for another platform.
         found_in = f"{Platform(f'host-{self.python_version}', self.python_version).packages()}{os.pathsep}{folder}"
         variables = {"PYTHONPATH": found_in, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -134,6 +144,13 @@ PLATFORMS: dict[PlatformName, Platform] = {
     ),
     "host": Platform(f"host-{HOST_VERSION}", HOST_VERSION),
 }
+
+
+def _compile(interpreter: str, sources: Sequence[Path]) -> None:
+    """Write compiled modules beside the sources, wherever Python is to write those of this process."""
+    command = [interpreter, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", *map(str, sources)]
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPYCACHEPREFIX"}
+    subprocess.run(command, env=variables, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _trim(packages: Path) -> None:
