@@ -90,6 +90,15 @@ def deployed(emulator: Emulator, service: str = SERVICE, **context: str) -> Depl
     return Deployed(emulator, name, outputs)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def synthesis_without_rules() -> Iterator[None]:
+    """The CDK compares no template with CloudFormation's rules, which takes longer than to make it: the tests of the
+    template compare them for every service that ships, with more rules. What is deployed is the same."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("CDK_VALIDATION", "false")
+        yield
+
+
 @pytest.fixture(scope="session")
 def issuer() -> Iterator[Issuer]:
     issuer = Issuer()
