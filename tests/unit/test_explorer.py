@@ -71,7 +71,8 @@ def test_the_document_says_how_each_index_is_asked() -> None:
     assert (user["token"], user["path"], user["identity"]) == ("user", "/v1/users/{key}", ["userId"])
     assert user["operations"] == ["create", "update", "delete"]
     phone = next(each for each in user["indexes"] if each["name"] == "userBeneficiaryPhone")
-    assert (phone["fixed"], phone["ordered"]) == (["beneficiaryId"], [{"name": "phone", "descending": False}])
+    element = {"name": "phone", "descending": False, "begins": True}
+    assert (phone["fixed"], phone["ordered"]) == (["beneficiaryId"], [element])
     times = {each["name"]: each["time"] for each in user["properties"]}
     assert (times["created"], times["userId"]) == ("ms", "")
     assert user["write"]["required"] == ["beneficiaryId", "firstName", "lastName"]

@@ -33,16 +33,28 @@ def _may_lack(**described: Any) -> Any:
 # -- conditions and filters -------------------------------------------------------------------------------------------
 
 
-class Condition(BaseModel):
-    """One of: `eq`; `in`; `prefix`; `from`, `to` or both, which are included."""
+class EqualCondition(BaseModel):
+    """One of: `eq`; `in`."""
 
-    model_config = ConfigDict(**_ASKED, json_schema_extra={"minProperties": 1, "maxProperties": 2})
+    model_config = ConfigDict(**_ASKED, json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     eq: Scalar = _may_lack()
     one_of: list[Scalar] = _may_lack(alias="in", description="A branch for each of these values.")
-    prefix: str = _may_lack()
+
+
+class RangeCondition(EqualCondition):
+    """One of: `eq`; `in`; `from`, `to` or both, which are included."""
+
+    model_config = ConfigDict(**_ASKED, json_schema_extra={"minProperties": 1, "maxProperties": 2})
+
     low: Scalar | None = Field(None, alias="from")
     high: Scalar | None = Field(None, alias="to")
+
+
+class Condition(RangeCondition):
+    """One of: `eq`; `in`; `prefix`; `from`, `to` or both, which are included."""
+
+    prefix: str = _may_lack()
 
 
 AnyCondition = Scalar | list[Scalar] | Condition
@@ -174,10 +186,20 @@ class QueryBodies:
 
     @cached_property
     def _conditions(self) -> type[BaseModel]:
-        properties = indexed_properties(self.entity)
-        fields: dict[str, Any] = {each.stored: (AnyCondition, _may_lack()) for each in properties}
+        fields: dict[str, Any] = {
+            each.stored: (Scalar | list[Scalar] | self._condition(each.stored), _may_lack())
+            for each in indexed_properties(self.entity)
+        }
         described = "Properties of one index: all of its hash key, then of its range key from the left."
         return create_model(f"{self.entity.model.__name__}Conditions", __config__=_ASKED, __doc__=described, **fields)
+
+    def _condition(self, name: str) -> type[EqualCondition]:
+        """What an index can answer of a property."""
+        views = self.entity.views.values()
+        if any(view.begins(name) for view in views):
+            return Condition
+        is_ordered = any(element.name == name for view in views for element in view.range_elements)
+        return RangeCondition if is_ordered else EqualCondition
 
     def _named(self, suffix: str, base: type[BaseModel], **more: Any) -> type[BaseModel]:
         indexes = index_names(self.entity)

@@ -95,6 +95,10 @@ class IndexView:
     def title(self) -> str:
         return self.index or "the table"
 
+    def begins(self, name: str) -> bool:
+        """Whether it answers a prefix of a property: of text in its range key, in ascending order."""
+        return any(each.name == name and each.codec.is_text for each in self.range_elements)
+
 
 @dataclass(frozen=True)
 class EntityType(EntityNames, Generic[E]):

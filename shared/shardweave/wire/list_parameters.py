@@ -2,9 +2,9 @@
 
 A condition is a parameter named after a property: `p=` or `p.eq=` for equality (`p.eq=` alone for a property that is
 named like one of the parameters below), `p.prefix=`, `p.from=` and `p.to=` (both included). The three groups exclude
-one another. Every property of one of the entity's indexes has its parameters; a prefix only where the property is
-text. A time may be given in the property's own unit or as an ISO 8601 date or date and time: a bare date is its
-midnight in UTC, a time without a zone is refused. A key of several properties may be given as one value (see
+one another. Every property of one of the entity's indexes has its parameters; a prefix only text that an index has in
+ascending order. A time may be given in the property's own unit or as an ISO 8601 date or date and time: a bare date is
+its midnight in UTC, a time without a zone is refused. A key of several properties may be given as one value (see
 `composite_keys`). The rest of the query:
 
     index       the index to use; without it the one that uses the conditions best
@@ -119,8 +119,7 @@ class ListQuery:
         return condition_value(each, text, name, bound=bound)
 
     def _parameters_of(self, each: Property) -> list[Parameter]:
-        name, codec = each.stored, each.codec
-        assert codec is not None
+        name = each.stored
         hashed, ranged = _users(self._entity, name)
         used = "; ".join(
             text
@@ -137,9 +136,10 @@ class ListQuery:
             found.append(Parameter(plain, f"Equal to this; {used}.{notation}", annotation))
         if not ranged:
             return found
-        if codec.is_text:
+        begun = [view.title for view in self._entity.views.values() if view.begins(name)]
+        if begun:
             self._conditions[f"{name}.prefix"] = ConditionParameter(each, "prefix")
-            found.append(Parameter(f"{name}.prefix", f"Begins with this text; narrows {', '.join(ranged)}."))
+            found.append(Parameter(f"{name}.prefix", f"Begins with this text; narrows {', '.join(begun)}."))
         for side, words in (("from", "At or after this"), ("to", "At or before this")):
             self._conditions[f"{name}.{side}"] = ConditionParameter(each, "range", side)
             described = f"{words}; narrows {', '.join(ranged)}.{notation}"
@@ -190,9 +190,7 @@ def _users(entity: EntityType[Any], name: str) -> tuple[list[str], list[str]]:
 
     def titles(key: str) -> list[str]:
         return [
-            view.index or "the table"
-            for view in entity.views.values()
-            if any(element.name == name for element in getattr(view, key))
+            view.title for view in entity.views.values() if any(element.name == name for element in getattr(view, key))
         ]
 
     return titles("hash_elements"), titles("range_elements")

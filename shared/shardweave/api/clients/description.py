@@ -254,7 +254,7 @@ def _lists(entity: EntityType[Any], parameters: Mapping[str, Json]) -> Iterator[
     for index, view in entity.views.items():
         fixed = [_member(parameters, each.name, claimed=each.name in entity.claims) for each in view.hash_elements]
         ranged = [
-            _member(parameters, each.name, descending=each.descending)
+            _member(parameters, each.name, begins=view.begins(each.name))
             for each in view.range_elements
             if f"{each.name}.eq" in parameters
         ]
@@ -283,8 +283,7 @@ def _collection(document: Json, name: str, shared: EntityType[Any]) -> Collectio
     return CollectionDescription(name, path, described["summary"], item, listed)
 
 
-def _member(parameters: Mapping[str, Json], name: str, *, claimed: bool = False, descending: bool = False) -> Member:
-    begins = f"{name}.prefix" in parameters and not descending  # in reverse order a text has no beginning
+def _member(parameters: Mapping[str, Json], name: str, *, claimed: bool = False, begins: bool = False) -> Member:
     return Member(name, _without_null(parameters[f"{name}.eq"]), begins, not claimed)
 
 

@@ -46,6 +46,7 @@ class ExplorerElement(_Camel):
 
     name: str
     descending: bool
+    begins: bool = Field(description="Whether the index answers a prefix of it.")
 
 
 class ExplorerIndex(_Camel):
@@ -183,7 +184,7 @@ def _index(visible: EntityType[Any], view: IndexView) -> ExplorerIndex:
         name=view.index,
         fixed=[each.name for each in view.hash_elements if each.name not in visible.claims],
         ordered=[
-            ExplorerElement(name=each.name, descending=each.descending)
+            ExplorerElement(name=each.name, descending=each.descending, begins=view.begins(each.name))
             for each in view.range_elements
             if each.name in visible.properties or each.name in visible.nested
         ],

@@ -38,7 +38,7 @@ from ...wire.record_models import RecordModels
 from ..routes.collections import CollectionRoute
 from .names import Names, argument_name, entry_argument, has_sort
 from .nodes import Node, related, root
-from .scalars import JSON, LONG, scalar_of, type_of, type_of_annotation
+from .scalars import DATE, DATE_TIME, JSON, scalar_of, type_of, type_of_annotation
 
 Kind = Literal[
     "one", "by_id", "every", "by_index", "by_lookup", "related", "several", "create", "update", "put", "delete"
@@ -48,6 +48,8 @@ MEANING = "shardweave"
 WORDS = {"beginsWith": "begins_with"}
 """Tests of a filter that are called otherwise in its JSON form."""
 CONNECTIVES = ("and", "or", "not")
+TEXTS = (GraphQLString, DATE_TIME, DATE)
+"""Types of texts. A condition where a text has no prefix is a `StringRangeCondition`, and so for each of them."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,8 @@ class Types:
         if lookup.entries:
             described = f"The entry of {lookup.property_name}."
             found[entry_argument(lookup)] = GraphQLArgument(GraphQLNonNull(GraphQLString), description=described)
-        value = self._condition_input(lookup.property_in(entity.properties, lookup.property_name))
+        each = lookup.property_in(entity.properties, lookup.property_name)
+        value = self._condition_input(each, begins=lookup.element.codec.is_text)
         return found | {argument_name(lookup.property_name): GraphQLArgument(value)}
 
     def id_arguments(self, entity: EntityType[Any], *, sort_required: bool) -> dict[str, GraphQLArgument]:
@@ -264,13 +267,14 @@ class Types:
         sort = entity.keys.design.sort
         kind: Any = scalar_of(entity.condition_property(sort[0].name)) if len(sort) == 1 else GraphQLString
         names = entity.separator.join(each.name for each in sort)
+        begins = len(sort) > 1 or sort[0].codec.is_text
         found = {"id": self.id_arguments(entity, sort_required=False)["id"]}
         if entity.origin is not None:
             partition = entity.separator.join(each.name for each in entity.keys.design.partition)
             found = {"id": GraphQLArgument(GraphQLNonNull(GraphQLID), description=partition)}
         return found | {
             "eq": GraphQLArgument(kind, description=f"{names} equal to this."),
-            "prefix": GraphQLArgument(GraphQLString, description=f"{names} begins with this."),
+            **({"prefix": GraphQLArgument(GraphQLString, description=f"{names} begins with this.")} if begins else {}),
             "from": GraphQLArgument(kind, description=f"{names} at or after this."),
             "to": GraphQLArgument(kind, description=f"{names} at or before this."),
         }
@@ -283,7 +287,8 @@ class Types:
             found[argument_name(element.name)] = GraphQLArgument(needed, description="Equal to this.")
         for element in view.range_elements:
             if element.name in entity.properties or element.name in entity.nested:
-                condition = self._condition_input(entity.condition_property(element.name))
+                each, begins = entity.condition_property(element.name), view.begins(element.name)
+                condition = self._condition_input(each, begins=begins)
                 found.setdefault(argument_name(element.name), GraphQLArgument(condition))
         return found
 
@@ -299,14 +304,15 @@ class Types:
             "prevToken": GraphQLArgument(GraphQLString, description="Asks for the page before the one that gave it."),
         }
 
-    def _condition_input(self, each: Property) -> GraphQLInputObjectType:
+    def _condition_input(self, each: Property, *, begins: bool) -> GraphQLInputObjectType:
         kind = scalar_of(each)
-        name = f"{kind.name}Condition"
+        begins = begins and kind in TEXTS
+        name = f"{kind.name}{'Range' if kind in TEXTS and not begins else ''}Condition"
         if name not in self._conditions:
             fields = {word: GraphQLInputField(kind) for word in ("eq", "from", "to")}
-            if kind not in (LONG, GraphQLBoolean):
+            if begins:
                 fields["prefix"] = GraphQLInputField(GraphQLString)
-            described = "`eq`, `prefix`, or `from`, `to` or both, which are included."
+            described = f"`eq`, {'`prefix`, ' if begins else ''}or `from`, `to` or both, which are included."
             self._conditions[name] = GraphQLInputObjectType(name, fields, description=described)
         return self._conditions[name]
 

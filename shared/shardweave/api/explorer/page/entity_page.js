@@ -300,7 +300,8 @@ export class EntityPage {
     if (!before.every((each) => this.ranges[each.name]?.test === "eq" && this.ranges[each.name].low)) return nothing;
     const range = (this.ranges[name] ??= { test: "", low: "", high: "" });
     const content = this.content(name);
-    const texts = Object.entries(RANGES).filter(([test]) => test !== "prefix" || content.kind === "text");
+    const begins = content.kind === "text" && this.index.ordered[place].begins;
+    const texts = Object.entries(RANGES).filter(([test]) => test !== "prefix" || begins);
     const change = (member, value) => {
       range[member] = value;
       this.app.update();
