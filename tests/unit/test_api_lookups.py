@@ -50,6 +50,12 @@ def test_all_records_with_a_value_come_in_pages(client: Client) -> None:
     assert seen == ["c0", "c1", "c2", "c3", "c4"]
 
 
+def test_what_is_found_can_be_filtered(client: Client) -> None:
+    assert ids(client, "lookup=city&city=Rome&filter.phone.from=%2B43") == ["c3", "c4"]
+    assert ids(client, "lookup=phone&phone=%2B43&filter.city=Rome") == ["c3"]
+    assert ids(client, "lookup=phone&phone=%2B43&filter.city=Bath") == []
+
+
 def test_what_is_found_can_be_expanded() -> None:
     client = Client(api_of(SCHEMA))
     client.post("/v1/projects", {"projectId": "p"})

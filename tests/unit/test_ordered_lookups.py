@@ -12,9 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
-from shardweave import ARTICLE, Allow, Database, between, claim_property, one_of, prefix, private_property, where
-from shardweave.access.authorization import Authorization
-from shardweave.api.caller_database import CallerDatabase
+from shardweave import (
+    ARTICLE,
+    Database,
+    between,
+    one_of,
+    prefix,
+    where,
+)
 from shardweave.errors import (
     CursorMismatch,
     InputError,
@@ -33,7 +38,6 @@ from shardweave.maintenance.importing import Import
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.reshard.phases import Phase
-from shardweave.schema.caller import Caller
 from shardweave.schema.declarations import Lookup, OrderedLookup
 from shardweave.schema.entity import Entity
 from shardweave.schema.manifest import manifest_of, placement_faults
@@ -43,7 +47,6 @@ from shardweave.store import Store
 from shardweave.store.lookups.lookup_records import MAX_MEMBERS
 from shardweave.table.operations import DeleteItem, PutItem, TransactWrite
 from shardweave.values.codecs import DecimalCodec, Timestamp, TimestampSeconds
-from tests.unit.api_world import Client, api_of, json_of, problem_of
 from tests.unit.reshard_world import SIXTEEN, ReshardWorld
 from tests.unit.store_world import World
 
@@ -400,86 +403,3 @@ def test_after_any_writes_each_list_is_the_sorted_result(
 
 def test_the_random_writes_met_pages_and_ranges() -> None:
     assert min(MET.values()) >= 10
-
-
-# -- over HTTP --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def client() -> Client:
-    client = Client(api_of(SCHEMA))
-    for number in range(4):
-        day = f"2026-01-0{4 - number}"
-        body = {"taskId": f"t{number}", "project": "p", "num": number, "due": day, "numbers": {"size": f"{number}.5"}}
-        assert client.post("/v1/tasks", body).status == 201
-    return client
-
-
-ASKED = {
-    "lookup=due&project=p": ["t3", "t2", "t1", "t0"],
-    "lookup=due&project=p&reverse=true": ["t0", "t1", "t2", "t3"],
-    "lookup=due&project=p&due.from=2026-01-02&due.to=2026-01-03": ["t2", "t1"],
-    "lookup=due&project=p&due.prefix=2026-01-04": ["t0"],
-    "lookup=due&project=p&due=2026-01-04": ["t0"],
-    "lookup=numbers&project=p&numbers.name=size": ["t0", "t1", "t2", "t3"],
-    "lookup=numbers&project=p&numbers.name=size&numbers.from=1.5&numbers.to=2.5": ["t1", "t2"],
-    "lookup=numbers&project=p&numbers.name=size&numbers=2.5": ["t2"],
-    "lookup=numbers&project=p&numbers.name=none": [],
-}
-
-
-@pytest.mark.parametrize("query", ASKED)
-def test_a_list_is_asked_for_over_http(client: Client, query: str) -> None:
-    found: list[str] = []
-    token = ""
-    while True:
-        page = json_of(client.get(f"/v1/tasks?{query}&limit=2{token}"))
-        found += [each["taskId"] for each in page["items"]]
-        if page["nextToken"] is None:
-            break
-        token = f"&nextToken={page['nextToken']}"
-    assert found == ASKED[query]
-
-
-REFUSED = {
-    "lookup=due": ("invalid_input", "project"),
-    "lookup=due&project=p&due=2026-01-04&due.from=2026-01-01": ("unsupported_query", "due"),
-    "lookup=due&project=p&title=x": ("unsupported_query", "title"),
-    "lookup=due&project=p&due=x": ("validation_failed", "due"),
-    "lookup=numbers&project=p": ("invalid_input", "numbers.name"),
-    "lookup=numbers&project=p&numbers.name=size&numbers.from=x": ("validation_failed", "numbers.from"),
-    "lookup=numbers&project=p&numbers.name=size&due.from=2026-01-01": ("unsupported_query", "due.from"),
-    "due.from=2026-01-02": ("unsupported_query", "due.from"),
-    "numbers.name=size": ("unsupported_query", "numbers.name"),
-}
-
-
-@pytest.mark.parametrize("query", REFUSED)
-def test_a_wrong_question_over_http_is_refused(client: Client, query: str) -> None:
-    code, place = REFUSED[query]
-    assert problem_of(client.get(f"/v1/tasks?{query}"), 400, code)["where"] == place
-
-
-class Ticket(Entity, token="ticket", partition="tenant", access=[Allow("list", groups=("staff",))]):
-    """A ticket of a tenant, with a price that is not shown."""
-
-    tenant: str = claim_property("tenant")
-    ticket_id: str = unique_property()
-    due: dt.date
-    price: int | None = private_property(default=None)
-
-    due_list = OrderedLookup("due", within="tenant")
-
-
-def test_in_a_route_of_its_own_a_list_is_the_callers_and_a_filter_tests_nothing_private() -> None:
-    schema = Schema([Ticket])
-    with Database(schema) as db:
-        for number, tenant in enumerate(("a", "b", "a")):
-            due = dt.date(2026, 1, 3 - number)
-            db.create(Ticket(tenant=tenant, ticket_id=f"t{number}", due=due, price=number))
-        caller = Caller("ann", tenant="a", claims={"tenant": "a"}, groups=frozenset({"staff"}))
-        own = CallerDatabase(db.store, db.queries, Authorization(schema.entities), caller)
-        assert [each.ticket_id for each in own.find_by(Ticket, "due").items] == ["t2", "t0"]
-        with pytest.raises(UnknownName, match="no property 'price'"):
-            own.find_by(Ticket, "due", filter=where("price") > 1)
-        assert own.find_by(Ticket, "due", within={"tenant": "b"}).items == ()

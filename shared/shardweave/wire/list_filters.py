@@ -61,6 +61,10 @@ class ListFilters:
     def parameters(self) -> tuple[Parameter, ...]:
         return tuple(each.parameter for each in self._parameters.values())
 
+    def has(self, name: str) -> bool:
+        """Whether a parameter is one of these filters."""
+        return name in self._parameters or any(each.has(name) for each in self.families)
+
     def condition(self, given: Mapping[str, str], read: Read) -> Condition | None:
         """The filter of those parameters that are given. Raises what `read` raises."""
         tests = []

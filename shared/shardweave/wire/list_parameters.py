@@ -30,6 +30,7 @@ from ..errors import UnsupportedQuery
 from ..query.spec import Constraint, Equal, Prefix, QuerySpec, Range
 from ..schema.entity_type import EntityType, IndexView
 from ..schema.property import Property
+from ..table.conditions import Condition
 from ..values.codecs import BinaryCodec, DateTimeCodec, StringCodec, TimestampCodec
 from ..values.times import parse_instant, parse_time
 from .composite_keys import composites
@@ -74,9 +75,17 @@ class ListQuery:
             consistent=flag(given, "consistent"),
             properties=self._properties_of(given),
             hydrate=flag(given, "hydrate"),
-            filter=self._filters.condition(given, self._value),
+            filter=self.filter_of(given),
             **paging(given),
         )
+
+    def is_filter(self, name: str) -> bool:
+        """Whether a parameter is a filter."""
+        return self._filters.has(name)
+
+    def filter_of(self, given: Mapping[str, str]) -> Condition | None:
+        """The filter of those parameters that are filters. Raises InputError's kinds."""
+        return self._filters.condition(given, self._value)
 
     def _properties_of(self, given: Mapping[str, str]) -> tuple[str, ...] | None:
         if "properties" not in given:

@@ -1,7 +1,7 @@
 """Lists by a lookup: `lookup=phone&phone=123`, the records with a value, with strong consistency.
 
     lookup      the lookup
-    its own properties, each by equality; `limit`, `nextToken`, `prevToken` and `expand` as in every list
+    its own properties, each by equality; `limit`, `nextToken`, `prevToken`, `expand`, `filter.state` as in every list
     of an ordered one also `due.prefix`, `due.from`, `due.to`, `reverse`; of a mapping `numbers.name`, the entry's name
 
 An index may lag behind and a lookup does not: what is answered had the value at some moment of the request. Records
@@ -23,7 +23,7 @@ from ...schema.entity_type import EntityType
 from ...schema.property import Property
 from ...schema.relations import LookupType
 from ...store import Store
-from ...wire.list_parameters import condition_value, equality_names
+from ...wire.list_parameters import ListQuery, condition_value, equality_names
 from ...wire.paging import CONTINUATION, EXPAND, PREVIOUS, paging
 from ...wire.parameter import Parameter
 from ..lookup_pages import LookupPages, LookupQuestion
@@ -36,7 +36,7 @@ _SIDES = ("prefix", "from", "to")
 
 
 class LookupList:
-    """The lists of one entity by its lookups. `taken` are the names of the parameters that its lists have already;
+    """The lists of one entity by its lookups. `lists` are its lists by indexes, whose parameters it has already;
     `cursors` encrypts the tokens, and `clock` (epoch milliseconds) gives the time at which a walk begins."""
 
     def __init__(
@@ -46,10 +46,11 @@ class LookupList:
         cursors: CursorCodec,
         clock: Callable[[], int],
         pages: Pages,
-        taken: Sequence[str],
+        lists: ListQuery,
     ) -> None:
         self._entity = entity
-        self._taken = taken
+        self._lists = lists
+        self._taken = frozenset(each.name for each in lists.parameters)
         self.lookup_pages = LookupPages(entity, store, LookupTokens(cursors, clock), pages)
 
     @property
@@ -95,7 +96,8 @@ class LookupList:
         within, value = dict(values), values.get(lookup.property_name)
         within.pop(lookup.property_name, None)
         asked = paging(call.query)
-        question = LookupQuestion(lookup.name, value, within, reverse=lookup.ordered and asked["reverse"])
+        tests = self._lists.filter_of(call.query)
+        question = LookupQuestion(lookup.name, value, within, lookup.ordered and asked["reverse"], tests)
         return self.lookup_pages.page(call, question, asked, expand, grant)
 
     # -- conditions
@@ -161,6 +163,8 @@ class LookupList:
                 read[parameter] = text
             elif parameter in sides:
                 bounds[sides[parameter]] = self._bound(lookup, sides[parameter], text, parameter)
+            elif self._lists.is_filter(parameter):
+                continue
             elif stored is None and parameter not in beside:
                 fix = f"give {_listed(lookup, grant.bound)} alone, or an index"
                 raise UnsupportedQuery("it does not go with this lookup", where=parameter, fix=fix)

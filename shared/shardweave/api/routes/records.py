@@ -111,8 +111,8 @@ class Collection:
         self.additions = Additions(self.models, store, self._access)
         self._trail = ChildTrail(external)
         self._list_query = ListQuery(self._visible)
-        taken = [each.name for each in self._list_query.parameters]
-        self.lookup_list = LookupList(self._visible, store, queries.cursors, queries.now_ms, self.pages, taken)
+        lists = self._list_query
+        self.lookup_list = LookupList(self._visible, store, queries.cursors, queries.now_ms, self.pages, lists)
 
     # -- requests
 
