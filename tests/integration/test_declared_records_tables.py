@@ -3,6 +3,8 @@ the same answers whatever carries them out."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import Field
 
@@ -74,7 +76,7 @@ class Saying(Entity, token="saying"):
 SCHEMA = Schema([Tag, Talk, Saying])
 
 
-def key(number: int) -> dict[str, str]:
+def key(number: int) -> dict[str, Any]:
     return {"tenant": "t", "talk_id": f"k{number:03}"}
 
 

@@ -55,7 +55,7 @@ async def change(db: AsyncDatabase) -> None:
     updates = [Update(Account, "added", {"limit": 3}), Update(Account, "nobody", {"limit": 3})]
     assert [each.status for each in (await db.batch_write(updates=updates)).updates] == ["written", "failed"]
     _, last = await db.transact([Add(Account, "new", {"balance": 1}), Add(Account, "added", {"balance": 1})])
-    assert last is not None
+    assert isinstance(last, Account)
     assert (last.balance, last.limit) == (12, 3)
     assert await db.put(last.model_copy(update={"limit": 4}), returning="old") == last
     gone = await db.delete(Account, "added", returning="old")
