@@ -191,6 +191,29 @@ def test_a_replacement_writes_over_what_has_not_changed_and_nothing_else(tmp_pat
     assert is_clean(world)
 
 
+@pytest.mark.parametrize("change", [{"legacy": {"S": "edited"}}, {"more": {"S": "added"}}])
+def test_a_replacement_of_attributes_alone_that_the_schema_does_not_know_is_written(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    world = Clinic()
+    world.put(world.one("customer!", customerId="c1"), legacy="of another")
+    export(world, tmp_path).run()
+    (line,) = [each for each in lines_of(tmp_path) if b'"legacy"' in each]
+    assert bring(world, [line], replace_unchanged=True).there == 1, "nothing was edited"
+    document = json.loads(line)
+    del document["Item"]["legacy"]
+    assert bring(world, [json.dumps(document).encode()], replace_unchanged=True).there == 1, "what a line lacks stays"
+    document["Item"] |= change
+    lines = [json.dumps(document).encode()]
+    assert bring(world, lines, replace_unchanged=True).written == 1
+    stored = world.one("customer!", customerId="c1")
+    told = {"legacy": "of another", **{name: value["S"] for name, value in change.items()}}
+    assert {name: stored[name] for name in ("legacy", "more") if name in stored} == told
+    again = bring(world, lines, replace_unchanged=True)
+    assert (again.written, again.there) == (0, 1), "a repeated one has been carried out"
+    assert is_clean(world)
+
+
 @pytest.mark.parametrize("crash", range(0, 34, 5))
 def test_an_import_that_dies_is_repeated_and_ends_the_same(crash: int, tmp_path: Path) -> None:
     world = Clinic()

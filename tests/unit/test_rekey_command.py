@@ -132,6 +132,22 @@ def test_without_the_mapping_nothing_is_read_or_written_until_the_end(folder: Pa
     assert shardweave(*load, given=one).code == 0
 
 
+@pytest.mark.parametrize("command", ["export", "rewrite"])
+def test_what_can_not_be_read_yet_is_named_before_anything_is_done_with_the_others(folder: Path, command: str) -> None:
+    out = folder / "out"
+    rekey(folder, "start")
+    named = [command, *([str(out)] if command == "export" else [])]
+    refused = shardweave(*named, "--data", str(folder))
+    assert (refused.code, refused.output) == (1, "")
+    assert refused.errors == (
+        "error: user: its records are being brought in, and are still read and written in their old form. Fix: use "
+        "the old program until `shardweave rekey switch`; or choose the other entities alone: --entity email\n"
+    )
+    assert not out.exists()
+    assert shardweave(*named, "--entity", "email", "--data", str(folder)).code == 0
+    assert shardweave(*named, "--entity", "user", "--data", str(folder)).errors.endswith("rekey switch`\n")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [("{", "mapping.json: "), ('{"entities": {"nobody": {}}}', "mapping: entities.nobody"), ("[]", "mapping.json: ")],

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import ConfigurationError
 from ..maintenance.rewriting import Rewrite, RewriteReport
+from ..maintenance.walk import check_readable
 from ..schema.entity_type import EntityType
 from ..store import Store
 from .backfill import fill_entities
@@ -44,6 +45,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         stack.callback(service.close)
         schema, store = service.parts.schema, service.parts.store
         entities = list(schema.entities.values()) if options.entity is None else [entity_of(options, schema)]
+        check_readable(store.parts, entities)
         refused = [_rewritten(store, entity, options.rate, streams) for entity in entities]
         filled = fill_entities(entities, store, streams)
         return 1 if any(refused) or not filled else 0

@@ -42,7 +42,7 @@ from ..table.values import Item
 from .export_folder import BESIDE, FORMAT, STATE, is_short, read_state, used_by_this_process
 from .file_lock import for_owner
 from .record_lines import generated_names, item_line, record_line
-from .walk import PAGE, Pace, Walk, entity_lanes, records_among, saved_places
+from .walk import PAGE, Pace, Walk, check_readable, entity_lanes, records_among, saved_places
 
 SAVED_SECONDS = 2.0
 
@@ -83,7 +83,9 @@ class Export:
     ) -> ExportReport:
         """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
         Raises ConfigurationError where the folder holds something else, or a finished export of all of the entities:
-        what has changed since would be missing; Unavailable where another process exports into it."""
+        what has changed since would be missing; ReshardRefused where records that are left to be exported can't be read
+        now; Unavailable where another process exports into it."""
+        check_readable(self._parts, self._left())
         with used_by_this_process(self._folder):
             self._open()
             self._check_unfinished()
@@ -94,6 +96,11 @@ class Export:
             return self._report(done=True)
 
     # -- parts
+
+    def _left(self) -> list[EntityType[Any]]:
+        """The entities that are not exported yet."""
+        state = read_state(self._folder) or self._state
+        return [each for each in self._entities if not state["entities"].get(each.token, {}).get("done")]
 
     def _open(self) -> None:
         state = read_state(self._folder)

@@ -18,7 +18,7 @@ Costs: a read of each id, in batches, and a write for each record that is not th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,7 +39,7 @@ from ..store.attempts import AttemptContext
 from ..store.locations import ReadResult
 from ..store.outcomes import UNNUMBERED
 from ..store.parts import StoreParts
-from ..store.writing.prepare import PreparedRecord
+from ..store.writing.prepare import PreparedRecord, unknown_attributes
 from ..store.writing.write_actions import absent
 from ..store.writing.write_steps import Context, Refused, WritePlan, WriteStep, creation, replacement
 from ..table.concurrency import run_concurrently
@@ -233,7 +233,7 @@ class Import:
         over: str | None = None
         if self._replace:
             over, item[REVISION] = str(item[REVISION]), _revision(line)
-            if seen.found is not None and seen.found.item.get(REVISION) == over and _is_same(line, seen.found.item):
+            if seen.found is not None and seen.found.item.get(REVISION) == over and self._is_same(line, seen.found.item):
                 return "there"
         try:
             plan = self._parts.writer.run(ImportStep(line.entity, _identity(line), item, line.extra, over), seen)
@@ -251,6 +251,13 @@ class Import:
             return "kept"
         return "written" if plan.writes else "there"
 
+    def _is_same(self, line: RecordLine, stored: Item) -> bool:
+        """Whether writing a line would change nothing but the revision: unknown attributes that it lacks stay."""
+        entity = line.entity
+        unknown = unknown_attributes(entity, entity.current(stored), self._generated)
+        before = {**entity.visible(stored), **entity.upgrades.stamp, **unknown, REVISION: ""}
+        return before == {**unknown, **line.item, **line.extra, REVISION: ""}
+
     def _count(self, waiting: _Waiting, outcome: str | ShardweaveError) -> None:
         if isinstance(outcome, ParentMissing) and len(self._orphans) < MAX_WAITING:
             self._orphans.append(waiting)
@@ -267,11 +274,6 @@ class Import:
 
 def _identity(line: RecordLine) -> Item:
     return line.entity.identity_from(line.item)
-
-
-def _is_same(line: RecordLine, stored: Mapping[str, Any]) -> bool:
-    entity = line.entity
-    return {**entity.visible(stored), **entity.upgrades.stamp, REVISION: ""} == {**line.item, REVISION: ""}
 
 
 def _revision(line: RecordLine) -> str:

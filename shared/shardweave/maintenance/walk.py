@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from ..errors import ReshardRefused
 from ..reshard.retrying_reads import Asking
 from ..reshard.work_items import Source, Sources
 from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
 from ..store.attempts import AttemptContext
 from ..store.lookups.backfill_state import can_be_asked
+from ..store.parts import StoreParts
 from ..table.concurrency import MAX_WORKERS, run_concurrently
 from ..table.retry import RetryClock
 from ..table.values import Item
@@ -97,6 +99,22 @@ def records_among(schema: Schema, entity: EntityType[Any], items: Iterable[Item]
         and len(keys.suffix_of_key(str(item[hash_name]))) in widths
         and not entity.is_expired(item, moment.seconds)
     ]
+
+
+def check_readable(parts: StoreParts, entities: Sequence[EntityType[Any]]) -> None:
+    """Raises ReshardRefused, which names them all, if the records of some entities can't be read now, since they are
+    still being brought in; so before anything is done with those of the others."""
+    refused: list[ReshardRefused] = []
+    for entity in entities:
+        try:
+            parts.moment_of(entity)
+        except ReshardRefused as error:
+            refused.append(error)
+    if refused:
+        named = [error.where for error in refused]
+        others = [f"--entity {each.token}" for each in entities if each.token not in named]
+        more = f"; or choose the other entities alone: {' '.join(others)}" if others else ""
+        raise ReshardRefused(refused[0].message, where=", ".join(named), fix=f"{refused[0].fix}{more}")
 
 
 class Walk(Generic[R]):
