@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from shardweave.database.folder_copies import made_whole
 from shardweave.keys.key_format import ORDERED
 from shardweave.schema.schema import Schema
 from shardweave.service.loader import service_schema
 from shardweave.store import Store
 from shardweave.table.embedded import EmbeddedTable
 from tests.unit.cli_world import Outcome, shardweave
+from tests.unit.test_export_lock import another_process
 
 
 def user(number: int) -> dict[str, str]:
@@ -127,6 +129,49 @@ def test_what_is_no_backup_or_would_be_overwritten_is_refused(folder: Path, tmp_
     assert "another schema" in refused.errors
     (copy / "user_service-ordered.sqlite").write_bytes(b"no table" * 1000)
     assert restore(copy, tmp_path / "new").code == 1
+
+
+MAKES = """
+import sys
+from pathlib import Path
+from shardweave.database.folder_copies import made_whole
+with made_whole(Path(sys.argv[1])) as made:
+    (made / "user_service-ordered.sqlite").write_text("a part")
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_one_process_at_a_time_makes_a_backup_in_a_folder_and_one_that_was_killed_holds_nothing(
+    is_there: bool, folder: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    if is_there:
+        copy.mkdir()
+    with another_process(MAKES, str(copy)) as process:
+        refused = shardweave("backup", str(copy), "--data", str(folder))
+        assert refused.code == 1
+        assert refused.errors.startswith(f"error: DIR: another process makes a backup in {copy}. Fix: let it end or ")
+        process.kill()
+        process.wait()
+    left = restore(copy, tmp_path / "new")
+    assert left.code == 2, "what was stopped is no backup"
+    assert "holds no backup" in left.errors
+    assert shardweave("backup", str(copy), "--data", str(folder)).code == 0
+    assert {path.name for path in copy.iterdir()} == {
+        path.name for path in folder.iterdir() if path.suffix in (".json", ".sqlite")
+    }
+    assert restore(copy, tmp_path / "new").code == 0
+    again = shardweave("backup", str(copy), "--data", str(folder))
+    assert (again.code, again.errors) == (2, f"error: DIR: {copy} is not empty. Fix: give a new folder\n")
+
+
+def test_a_backup_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), made_whole(tmp_path / "copy") as made:
+        (made / "file").write_text("a part")
+        raise KeyboardInterrupt
+    assert not (tmp_path / "copy").exists()
 
 
 @pytest.mark.parametrize("damage", ["pages of zeros", "cut off", "empty"])

@@ -166,7 +166,8 @@ def command() -> NoReturn:
     except BrokenPipeError:
         code = _give_up_output()
     except OSError as error:
-        print(f"error: standard output can't be written: {reason(error)}", file=sys.stderr)
+        said = "standard output can't be written" if error.filename is None else f"{error.filename} can't be used"
+        print(f"error: {said}: {reason(error)}", file=sys.stderr)
         code = _give_up_output()
     except KeyboardInterrupt:
         code = INTERRUPTED

@@ -451,7 +451,11 @@ def _opened(path: Path, names: list[str]) -> Iterator[sqlite3.Connection]:
             raise _unusable(path, error) from None
         if of != [FORMAT, *names]:
             raise ConfigurationError(f"{path} is of another comparison", where="--state", fix="give another file")
-        yield database
+        try:
+            yield database
+        except sqlite3.Error as error:
+            fix = "make room or correct it, and compare again; if it is damaged, remove it first"
+            raise Unavailable(f"{path} can't be read or written: {error}", where="--state", fix=fix) from None
 
 
 def _begun(database: sqlite3.Connection, names: list[str]) -> Any:

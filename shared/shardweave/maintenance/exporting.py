@@ -25,11 +25,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import ConfigurationError
+from ..errors.exit_codes import Unavailable
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import EntityType
 from ..store.attempts import AttemptContext
@@ -84,9 +86,9 @@ class Export:
         """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
         Raises ConfigurationError where the folder holds something else, or a finished export of all of the entities:
         what has changed since would be missing; ReshardRefused where records that are left to be exported can't be read
-        now; Unavailable where another process exports into it."""
+        now; Unavailable where another process exports into it, or it can't be written any more."""
         check_readable(self._parts, self._left())
-        with used_by_this_process(self._folder):
+        with used_by_this_process(self._folder), self._written():
             self._open()
             self._check_unfinished()
             for entity in self._entities:
@@ -96,6 +98,18 @@ class Export:
             return self._report(done=True)
 
     # -- parts
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """A context in which what goes wrong with a file is said of the folder."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise  # Whoever follows has gone.
+        except OSError as error:
+            message = f"{self._folder} can't be written: {error.strerror}"
+            fix = "make room or correct it, and start the export again: it continues"
+            raise Unavailable(message, where="DIR", fix=fix) from None
 
     def _left(self) -> list[EntityType[Any]]:
         """The entities that are not exported yet."""
