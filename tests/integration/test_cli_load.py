@@ -154,3 +154,10 @@ def test_what_was_loaded_can_be_asked(folder: Folder, capsys: pytest.CaptureFixt
     assert (page["nextToken"], page["stats"]["failedLanes"], page["stats"]["returned"]) == (None, 0, 2)
     assert shardweave("query", "--entity", "usr", "--data", str(folder.data)).code == 2
     assert shardweave("query", "--entity", "user", "--data", str(folder.data), "nothing=1").code == 2
+
+
+@pytest.mark.parametrize("given", ["", "\n \n"])
+def test_an_input_without_lines_is_no_error_and_is_told(given: str, folder: Folder) -> None:
+    outcome = shardweave("load", "-", "--data", str(folder.data), given=given)
+    assert (outcome.code, outcome.output) == (0, "")
+    assert outcome.errors.splitlines()[-1] == "0 records written, 0 lines refused: there were no lines"

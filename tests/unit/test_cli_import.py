@@ -106,6 +106,26 @@ def test_a_file_without_lines_beside_others_and_an_export_of_no_records_are_whol
     assert outcome.errors.startswith("0 records written")
 
 
+def test_an_export_of_another_service_is_refused_in_one_line_and_nothing_is_made(tmp_path: Path) -> None:
+    service, lines = tmp_path / "club_to_export.py", tmp_path / "members.jsonl"
+    service.write_text(CLUB)
+    lines.write_text(member("m1", phone="5"))
+    of_club = ("--service", str(service), "--data", str(tmp_path / "club"))
+    assert shardweave("import", str(lines), *of_club).code == 0
+    out, other = tmp_path / "out", tmp_path / "other"
+    assert shardweave("export", str(out), *of_club).code == 0
+    told = f"{out} holds an export with records of member, which the schema does not have. Fix: give the service that "
+    refused = imported(out, into=other)
+    assert (refused.code, refused.errors.count("\n")) == (2, 1)
+    assert refused.errors.startswith(f"error: PATH: {told}")
+    assert not other.exists()
+    (tmp_path / "user.jsonl").write_text(line_of(1))
+    assert imported(tmp_path / "user.jsonl", into=other).code == 0
+    compared = shardweave("compare", "--with-export", str(out), "--data", str(other))
+    assert (compared.code, compared.output, compared.errors.count("\n")) == (2, "", 1)
+    assert compared.errors.startswith(f"error: --with-export: {told}")
+
+
 def test_what_is_no_file_is_said_to_be_none(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     outcome = imported(tmp_path / "pipe", into=tmp_path / "data")

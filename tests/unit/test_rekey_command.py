@@ -93,6 +93,11 @@ def test_an_item_that_can_not_be_brought_in_takes_a_person(folder: Path) -> None
 
 
 def test_the_whole_way(folder: Path) -> None:
+    early = rekey(folder, "run")
+    assert (early.code, early.errors.splitlines()[-1]) == (
+        1,
+        "user: nothing is being brought in; next: `shardweave rekey start`",
+    )
     assert json.loads(rekey(folder, "start").output)["state"] == "follow"
     run = rekey(folder, "run")
     assert (run.code, run.output) == (0, "")

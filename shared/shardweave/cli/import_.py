@@ -19,11 +19,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ..errors import ConfigurationError, InputError
-from ..maintenance.export_folder import STATE, check_whole
+from ..maintenance.export_folder import STATE, check_known, check_whole
 from ..maintenance.importing import Import, ImportReport
+from ..schema.schema import Schema
 from .console import Streams, counted, lines_of
 from .open_table import add_table_arguments, open_service
 from .progress_lines import ProgressLines
+from .schemas import schema_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Import, and report the outcome of the lines; 1 if any was refused or kept."""
-    files = list(_files(options.sources))
+    files = list(_files(options.sources, schema_of(options)))
     _check_lines(options.sources, files)
     with ExitStack() as stack:
         service = open_service(options, create=True)
@@ -59,11 +61,12 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     return 1 if report.refused or report.kept else 0
 
 
-def _files(sources: Sequence[Path]) -> Iterator[Path]:
+def _files(sources: Sequence[Path], schema: Schema) -> Iterator[Path]:
     """The files of some folders and files. Raises ConfigurationError."""
     for source in sources:
         if source.is_dir():
             for state in source.rglob(STATE):
+                check_known(state.parent, schema, "PATH")
                 check_whole(state.parent)
             yield from sorted(each for each in source.rglob("*") if each.name.endswith((".jsonl", ".json.gz")))
         elif source.is_file():

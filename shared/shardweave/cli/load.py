@@ -3,7 +3,8 @@
 Each record is put: it replaces the record with its identity, whose creation time stays. Private properties that a line
 leaves out (as after a query without `--private`) keep their stored values. So a load can be repeated, and refused lines
 can be corrected and loaded again. The entity of a line is given by `--entity`; without it, it is the only entity that
-has all of the line's properties, or the only one of several whose identity is among them.
+has all of the line's properties, or the only one of several whose identity is among them. An input without lines, such
+as of a query that found nothing, is no error: the last line says so.
 
 Costs: a batch of at most 250 records is in memory; see the store for what a batch costs.
 """
@@ -56,7 +57,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         loading.load(_followed(source, options.file, bar, loading, ProgressLines(streams.say)))
         for task in bar.task_ids:
             bar.update(task, written=loading.written)
-    streams.say(f"{counted(loading.written, 'record')} written, {counted(loading.refused, 'line')} refused")
+    nothing = "" if loading.written or loading.refused else ": there were no lines"
+    streams.say(f"{counted(loading.written, 'record')} written, {counted(loading.refused, 'line')} refused{nothing}")
     return 1 if loading.refused else 0
 
 

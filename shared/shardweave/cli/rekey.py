@@ -186,7 +186,8 @@ def readable(report: RekeyReport) -> list[str]:
         told = [each for each in told if not each.startswith("0 ")]
         lines.append(f"{report.entity}: {name}: {', '.join([f'{counts.read:,} read', *told])}")
         lines += [f"    {' '.join(each.key)}: {each.reason}" for each in counts.examples]
-    return [*lines, f"{report.entity}: {report.state or 'nothing is being brought in'}"]
+    begins = "; next: `shardweave rekey start`" if "look" in report.passes else ""
+    return [*lines, f"{report.entity}: {report.state or _NOTHING}{begins}"]
 
 
 def standing(report: RekeyReport) -> str:
@@ -194,7 +195,7 @@ def standing(report: RekeyReport) -> str:
     head = f"{report.entity}: {report.state}: "
     told = f"it last told of itself at {utc(report.saved_ms)}"
     if not report.state:
-        return f"{report.entity}: nothing is being brought in"
+        return f"{report.entity}: {_NOTHING}"
     if report.run == UNDER_WAY:
         fix = "if its process has ended, `shardweave rekey run` takes it over at once"
         return f"{head}a run may be under way: {told}; {fix}"
@@ -210,6 +211,7 @@ def standing(report: RekeyReport) -> str:
     return f"{head}the last run is complete; next: {_NEXT.get(report.state, '`shardweave rekey run`')}"
 
 
+_NOTHING = "nothing is being brought in"
 _NEXT = {
     FOLLOW: "`shardweave rekey switch`, or `abort`",
     DUAL: "stop the other programs, `shardweave rekey run`, and `finish`; or `back`",

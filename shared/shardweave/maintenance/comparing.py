@@ -41,7 +41,7 @@ from ..store.parts import StoreParts
 from ..store.writing.prepare import unknown_attributes
 from ..store.writing.write_actions import key_of
 from ..table.values import Item, Value
-from .export_folder import check_finished
+from .export_folder import check_finished, check_known
 from .file_lock import for_owner
 from .record_lines import RecordLine, generated_names, item_of_text, item_text, read_line
 from .walk import PAGE, Walk, entity_lanes, saved_places, table_lanes
@@ -201,6 +201,8 @@ class ExportedRecords:
         if not (folder.is_dir() and any(folder.glob("*.jsonl"))):
             raise ConfigurationError(f"{folder} is no folder with an export", where="--with-export", fix="give one")
         check_finished(folder)
+        if not any((folder / f"{each.token}.jsonl").exists() for each in entities):
+            check_known(folder, schema, "--with-export")
         self.name = " ".join([f"export {folder}:", *(each.token for each in entities)])
         self._schema, self._folder, self._now_ms = schema, folder, now_ms
         self._tokens = {each.token for each in entities}

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import ConfigurationError
 from ..errors.exit_codes import Unavailable
+from ..schema.schema import Schema
 from .file_lock import held_while_used, locked_file
 
 FORMAT = 1
@@ -81,6 +82,18 @@ def check_finished(folder: Path) -> dict[str, Any]:
                 fix="start the export again with this folder",
             )
     return entities
+
+
+def check_known(folder: Path, schema: Schema, where: str) -> None:
+    """Raises ConfigurationError if a folder holds an export with records of entities that a schema does not have."""
+    exported: dict[str, Any] = (read_state(folder) or {"entities": {}})["entities"]
+    unknown = [token for token in sorted(exported) if token not in schema.entities and exported[token]["lines"]]
+    if unknown:
+        raise ConfigurationError(
+            f"{folder} holds an export with records of {', '.join(unknown)}, which the schema does not have",
+            where=where,
+            fix="give the service that it was exported with, or an export or files of entities that it has",
+        )
 
 
 def check_whole(folder: Path) -> None:
