@@ -55,10 +55,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     for finding in report.findings.all_named:
         kind = KINDS[finding.kind]
         logger.warning("fault", extra={**finding.document(), "what": kind.what, "fix": kind.repair})
+    for what in report.unfinished:
+        logger.warning("not examined", extra={"what": what, "fix": "run `shardweave doctor` to its end"})
     left = {severity: report.findings.left(severity) for severity in Severity}
+    others = len(report.layout) + len(report.unfinished)
     for name, count in {
-        "Faults": len(report.layout) + sum(left.values()),
-        "FaultsForAPerson": len(report.layout) + left[Severity.NEEDS_A_PERSON],
+        "Faults": others + sum(left.values()),
+        "FaultsForAPerson": others + left[Severity.NEEDS_A_PERSON],
         "ItemsExamined": report.read,
     }.items():
         metrics.add_metric(name, MetricUnit.Count, count)

@@ -13,6 +13,8 @@ from functions.doctor import handler as doctor
 from functions.rotator import handler as rotator
 from shardweave.errors import ConfigurationError
 from shardweave.keys.shard_key.key_ring import decode_key_ring
+from shardweave.maintenance.doctor import MAX_TRIES
+from shardweave.maintenance.progress import Progress
 from shardweave.schema.schema import Schema
 from shardweave.service.loader import service_module
 from shardweave.table.conditions import BeginsWith
@@ -100,6 +102,25 @@ def test_a_doctor_without_time_goes_on_the_next_time() -> None:
     while not report["done"]:
         report = examine({}, Context(remaining_ms=1000))
     assert report["verdict"] == "clean"
+
+
+@pytest.mark.usefixtures("account")
+def test_what_no_run_had_the_time_for_is_in_the_log_and_counted_and_comes_first_the_next_time(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    make_table(user_schema().layout)
+    work = Progress(doctor.store().parts, "doctor")
+    while (state := work.read() or {}).get("part") != "indexes":
+        assert not examine({}, Context(remaining_ms=1000))["done"]
+    work.save({**state, "place": {"left": ["created"], "bucket": 0}, "tries": MAX_TRIES})
+    capsys.readouterr()
+    report = examine({}, Context())
+    assert (report["done"], report["verdict"], report["unfinished"]) == (True, "needs a person", ["index created"])
+    (line,) = (json.loads(line) for line in capsys.readouterr().out.splitlines() if '"Faults"' in line)
+    assert (line["Faults"], line["FaultsForAPerson"]) == ([1.0], [1.0])
+    (record,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert (record.message, vars(record)["what"]) == ("not examined", "index created")
+    assert examine({}, Context())["verdict"] == "clean", "the next examination has the time"
 
 
 @pytest.mark.usefixtures("account")

@@ -168,9 +168,12 @@ def test_one_process_at_a_time_makes_a_backup_in_a_folder_and_one_that_was_kille
 
 
 def test_a_backup_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), made_whole(tmp_path / "copy") as made:
+    def interrupted(made: Path) -> None:
         (made / "file").write_text("a part")
         raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), made_whole(tmp_path / "copy") as made:
+        interrupted(made)
     assert not (tmp_path / "copy").exists()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shardweave.cli.doctor import progress_line, readable
-from shardweave.maintenance.doctor import GRACE_SECONDS, MAX_TRIES, Doctor
+from shardweave.maintenance.doctor import GRACE_SECONDS, MAX_TRIES, Doctor, last_report
 from shardweave.maintenance.doctor_report import DoctorReport
 from shardweave.maintenance.recount import Recount
 from shardweave.maintenance.sums import END
@@ -124,28 +124,51 @@ def test_what_is_read_again_counts_in_the_rate_and_is_told() -> None:
     assert report.units >= last.units
 
 
+class SlowScans:
+    """A table of which a page of a scan takes longer than a run has."""
+
+    def __init__(self, world: World, waited: list[float]) -> None:
+        self._inner, self._waited = world.inner, waited
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def run(self, operation: Any, **options: Any) -> Any:
+        self._waited[0] += GRACE_SECONDS if isinstance(operation, Scan) and operation.index is None else 0
+        return self._inner.run(operation, **options)
+
+
 def test_what_no_run_has_the_time_for_is_left_out_and_named() -> None:
     clinic, waited = many(), [0.0]
-
-    class Slow:
-        """A table of which a page of a scan takes longer than a run has."""
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(clinic.inner, name)
-
-        def run(self, operation: Any, **options: Any) -> Any:
-            waited[0] += GRACE_SECONDS if isinstance(operation, Scan) and operation.index is None else 0
-            return clinic.inner.run(operation, **options)
-
     waiting = RetryClock(sleep=lambda seconds: None, monotonic=lambda: waited[0])
-    store = Store(SCHEMA, Slow(), clock=clinic.clock, maps=clinic.maps, waiting=waiting)  # type: ignore[arg-type]
+    store = Store(SCHEMA, SlowScans(clinic, waited), clock=clinic.clock, maps=clinic.maps, waiting=waiting)  # type: ignore[arg-type]
     stopped = 0
     while not (report := Doctor(store.parts, clinic.clock).run(stop=lambda: True)).done:
         stopped += report.part == "counters"
     assert stopped == MAX_TRIES + 1, "the first time before it was begun"
     assert (report.unfinished, report.findings.counts) == (("counters",), {})
     assert "not examined, since every run was stopped before: counters" in readable(report)
-    assert readable(report).endswith(": clean (1 undecided)")
+    assert readable(report).endswith(": 1 not examined")
+    assert (report.code, report.document()["verdict"]) == (2, "needs a person")
+    kept = last_report(store.parts)
+    assert kept is not None
+    assert (kept["verdict"], kept["unfinished"]) == ("needs a person", ["counters"])
+    later = Doctor(store.parts, clinic.clock).run()
+    assert (later.unfinished, later.findings.counts) == ((), {"counter_wrong": 3})
+
+
+def test_a_run_without_a_limit_leaves_out_nothing_that_others_had_no_time_for() -> None:
+    clinic, waited = many(), [0.0]
+    waiting = RetryClock(sleep=lambda seconds: None, monotonic=lambda: waited[0])
+    slow = SlowScans(clinic, waited)
+    store = Store(SCHEMA, slow, clock=clinic.clock, maps=clinic.maps, waiting=waiting)  # type: ignore[arg-type]
+    runs = iter(range(100))
+    while Doctor(store.parts, clinic.clock).run(stop=lambda: True).part != "counters":
+        next(runs)
+    for _ in range(MAX_TRIES):
+        assert Doctor(store.parts, clinic.clock).run(stop=lambda: True).part == "counters"
+    report = Doctor(store.parts, clinic.clock).run()
+    assert (report.unfinished, report.findings.counts) == ((), {"counter_wrong": 3})
 
 
 # -- sums -------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ repairs, on condition of the state that was read, and reports them; contradictio
 with both keys and not changed. docs/doctor.md lists the kinds of faults. With `--as`, it first says what bringing the
 items of another program in (see `rekey`) would change, and does not take those items for faults.
 
-The exit code is 0 if no faults are left, 1 if `--repair` can fix the rest, 2 if a person is needed.
+The exit code is 0 if no faults are left, 1 if `--repair` can fix the rest, 2 if a person is needed. An error, without a
+report, ends with 1 or 2 too: see below.
 """
 
 from __future__ import annotations
@@ -148,5 +149,7 @@ def _verdict(report: DoctorReport) -> str:
     left = [f"{count:,} {severity.value}" for severity in Severity if (count := report.findings.left(severity))]
     if report.layout:
         left.append(f"{len(report.layout):,} of the layout")
-    open_ones = len(report.undecided) + len(report.unsummed) + len(report.unfinished)
+    if report.unfinished:
+        left.append(f"{len(report.unfinished):,} not examined")
+    open_ones = len(report.undecided) + len(report.unsummed)
     return (", ".join(left) or "clean") + (f" ({open_ones:,} undecided)" if open_ones else "")

@@ -5,8 +5,8 @@ written with, how far its changes had been handled, and the folder's keys (so it
 back replaces the table's whole content at once; keys that the folder has stay, and so does its own manifest, which has
 to be the same.
 
-A backup is made in a folder below its own, out of which its files are moved in the end, the table last: what was stopped
-or has failed can't be taken for one. One process at a time makes one in a folder.
+A backup is made in a folder below its own, out of which its files are moved in the end, the table last: what was
+stopped or has failed can't be taken for one. One process at a time makes one in a folder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ def back_up(folder: DataFolder, service: str, key_format: str, target: Path) -> 
         raise folder.missing_table(service, key_format)
     with made_whole(target) as made:
         # The position of processed changes is copied first: later changes are processed again, and none is skipped.
-        beside = (folder.position_file(service, key_format), path.with_suffix(".schema.json"), path.with_suffix(".json"))
+        beside = (
+            folder.position_file(service, key_format),
+            path.with_suffix(".schema.json"),
+            path.with_suffix(".json"),
+        )
         for file in (*beside, *(folder.path / name for name in KEY_FILES)):
             if file.is_file():
                 shutil.copy(file, made / file.name)

@@ -201,8 +201,7 @@ class ExportedRecords:
         if not (folder.is_dir() and any(folder.glob("*.jsonl"))):
             raise ConfigurationError(f"{folder} is no folder with an export", where="--with-export", fix="give one")
         check_finished(folder)
-        if not any((folder / f"{each.token}.jsonl").exists() for each in entities):
-            check_known(folder, schema, "--with-export")
+        check_known(folder, schema, "--with-export", in_part=True)
         self.name = " ".join([f"export {folder}:", *(each.token for each in entities)])
         self._schema, self._folder, self._now_ms = schema, folder, now_ms
         self._tokens = {each.token for each in entities}
@@ -456,8 +455,8 @@ def _opened(path: Path, names: list[str]) -> Iterator[sqlite3.Connection]:
         try:
             yield database
         except sqlite3.Error as error:
-            fix = "make room or correct it, and compare again; if it is damaged, remove it first"
-            raise Unavailable(f"{path} can't be read or written: {error}", where="--state", fix=fix) from None
+            told = f"{path} can't be read or written: {error}"
+            raise Unavailable(told, where="--state", fix="make room, or remove it, and try again") from None
 
 
 def _begun(database: sqlite3.Connection, names: list[str]) -> Any:
@@ -470,8 +469,7 @@ def _begun(database: sqlite3.Connection, names: list[str]) -> Any:
         "PRIMARY KEY (side, entity, identity)) WITHOUT ROWID"
     )
     of = _kept(database, "of")
-    if of == [FORMAT, *names] and _kept(database, "done"):
-        # It has ended: what it has read is of that time.
+    if of == [FORMAT, *names] and _kept(database, "done"):  # What it has read is of that time.
         database.execute("DELETE FROM records")
         database.execute("DELETE FROM kept")
         of = None

@@ -14,8 +14,9 @@ same in the end. Findings name keys and properties, no other values.
 State that is kept (see `progress`), every few seconds and at the end of a run:
     part        which of the above it is at; `lanes`, how far in the records
     found       see `findings`; `late`, what has to stay so (see `late_findings`); `behind`, see `sequences_behind`
+    postponed   what is put right when all else is
     sums        of each index, and of the counters (see `sums`)
-    low, tries  the slice of counters or numbers that it is at, and how often that was stopped
+    place, tries    the step that it is at (see `doctor_steps`), and how often that was stopped
     read, units, seconds    how many items were read, and what that took
 
 The last report is kept as well, for operators to ask for.
@@ -26,7 +27,7 @@ parent, of a page together; the indexes once. Where an index or a counter seems 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +41,7 @@ from ..table.operations import Describe
 from ..table.values import Item
 from .count_judge import LATE
 from .doctor_report import PARTS, DoctorReport
+from .doctor_steps import CounterSteps, IndexSteps, Place, Step, Steps, SumSteps
 from .examination import Confirmed, Examiner
 from .fault_kinds import KINDS, Severity
 from .findings import Finding, Findings
@@ -51,7 +53,7 @@ from .recount import Recount
 from .repairs import Repairs
 from .sequences_behind import BEHIND, SequencesBehind
 from .sum_recount import SumRecount
-from .sums import END, MAX_HELD, Sums
+from .sums import MAX_HELD, Sums
 from .table_layout import layout_faults
 from .walk import PAGE, Pace, Walk, saved_places, table_lanes
 
@@ -60,14 +62,16 @@ LAST = frozenset({"lookup_dangling"})
 """The kinds that are put right when all else is: what a lookup leads to may have to be put right first."""
 MAX_POSTPONED = 10_000
 """Repairs beyond are left to the next examination."""
+MAX_POSTPONED_SAVED = 200
+"""Of more, those of the last kinds are made before progress is saved; further ones are left if the run is killed."""
 _COUNTERS = "*"
 _KEYS = ("undecided", "unsummed", "damaged")
 UNSAVED_SECONDS = 60.0
 """After this time what is late is waited for, if it is too much to be saved."""
 GRACE_SECONDS = 10.0
-"""What can't be stopped and gone on with, such as one slice of counters, may take so long after `stop`."""
+"""A step, such as one slice of counters, may take so long after `stop`."""
 MAX_TRIES = 3
-"""What was stopped so often is left out."""
+"""A step that was stopped so often is left out."""
 
 
 class _Stopped(Exception):
@@ -81,6 +85,19 @@ class _Postponed:
     finding: Finding
     item: Item
     noted: frozenset[Finding]
+
+    def encode(self, names: Sequence[str]) -> list[Any]:
+        """`names` are those of the item's key."""
+        noted = [each.encode() for each in sorted(self.noted - {self.finding})]
+        return [self.finding.encode(), [self.item[name] for name in names], noted]
+
+    @classmethod
+    def decode(cls, saved: Any, names: Sequence[str]) -> _Postponed:
+        """The inverse, with the item's key alone."""
+        found, key, noted = saved
+        finding = Finding.decode(found)
+        item = dict(zip(names, map(str, key), strict=True))
+        return cls(finding, item, frozenset(map(Finding.decode, noted)) | {finding})
 
 
 class Doctor:
@@ -113,7 +130,7 @@ class Doctor:
         self._table = MeteredTable(parts.table)
         self._asking = Asking(self._table, parts.waiting)
         self._examiner = Examiner(parts.schema, self._asking, clock)
-        names = parts.schema.hash_key, parts.schema.range_key
+        self._names = names = parts.schema.hash_key, parts.schema.range_key
         self._indexes = IndexExaminer(self._asking, parts.waiting, names)
         self._layouts = [each for each in parts.schema.layout.indexes if each.name not in hidden]
         self._recount = Recount(parts.schema, self._asking, held=held)
@@ -129,18 +146,11 @@ class Doctor:
     def run(
         self,
         follow: Callable[[DoctorReport], object] = lambda report: None,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] | None = None,
     ) -> DoctorReport:
         """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
-        Raises Conflict when another process does the same."""
+        Without `stop` nothing is left out for want of time. Raises Conflict when another process does the same."""
         saved = self._begin()
-        ways: Mapping[str, Callable[..., bool]] = {
-            "layout": self._layout,
-            "records": self._records,
-            "indexes": self._each_index,
-            "counters": self._counters,
-            "sums": self._each_sum,
-        }
         while not self.report.done:
             part = self.report.part
             begun, counted = self._parts.waiting.monotonic(), (self.report.seconds, self.report.units)
@@ -150,7 +160,7 @@ class Doctor:
                     seconds = counted[0] + self._parts.waiting.monotonic() - begun
                     self.report = replace(self.report, seconds=seconds, units=counted[1] + meter.read_units)
 
-                ended = ways[part](saved if saved.get("part") == part else {}, follow, stop, spent)
+                ended = self._done(part, saved if saved.get("part") == part else {}, follow, stop, spent)
                 spent()
             if not ended:
                 return self.report
@@ -158,7 +168,7 @@ class Doctor:
             self.report = replace(self.report, part=PARTS[following] if following < len(PARTS) else "")
             if not self.report.done:
                 self._save({})
-                if stop():
+                if stop is not None and stop():
                     return self.report
         self._progress.clear()
         self._keep_report()
@@ -166,14 +176,23 @@ class Doctor:
 
     # -- parts
 
-    def _layout(self, saved: Any, follow: Any, stop: Any, spent: Any) -> bool:
-        if "layout_differs" in self._skip:
+    def _done(self, part: str, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
+        """Do a part; False where it was stopped."""
+        if part == "layout":
+            self._layout()
             return True
+        if part == "records":
+            return self._records(saved, follow, stop, spent)
+        steps = self._steps(part)
+        return steps is None or self._in_steps(steps, saved, follow, stop, spent)
+
+    def _layout(self) -> None:
+        if "layout_differs" in self._skip:
+            return
         found = self._parts.table.run(Describe())
         self.report = replace(
             self.report, layout=tuple(layout_faults(self._parts.schema.layout, found)), items=found.items
         )
-        return True
 
     def _records(self, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
         schema, lanes = self._parts.schema, table_lanes()
@@ -182,6 +201,7 @@ class Doctor:
             self._asking, entity, lanes, self._examined, places=saved_places(saved.get("lanes"), lanes), page=self._page
         )
         self._late.restore(saved.get("late", ()))
+        self._postponed = [_Postponed.decode(each, self._names) for each in saved.get("postponed", ())]
         pace, before = Pace(self._rate, self._parts.waiting), self.report.units
         kept_at = self._parts.waiting.monotonic()
         for results in walk.rounds():
@@ -196,12 +216,16 @@ class Doctor:
                 self.report = replace(self.report, read=self.report.read + len(items))
             spent()
             follow(self.report)
-            stopping = stop() and not walk.done
+            stopping = stop is not None and stop() and not walk.done
             age = self._parts.waiting.monotonic() - kept_at
             if stopping or age >= (SAVED_SECONDS if self._late.is_small else UNSAVED_SECONDS):
                 self._settle(all_of_them=not self._late.is_small)
+                if len(self._postponed) > MAX_POSTPONED_SAVED:
+                    self._repair_postponed(LAST)
+                postponed = [each.encode(self._names) for each in self._postponed[:MAX_POSTPONED_SAVED]]
                 places = [place.encode() for place in walk.places]
-                self._save({"lanes": places, "late": self._late.encode(), "behind": self._behind.encode()})
+                more = {"late": self._late.encode(), "behind": self._behind.encode(), "postponed": postponed}
+                self._save({"lanes": places, **more})
                 kept_at = self._parts.waiting.monotonic()
             if stopping:
                 return False
@@ -264,11 +288,12 @@ class Doctor:
         self._note_repaired(finding)
         return True
 
-    def _repair_postponed(self) -> None:
-        """What could not be put right at once is looked at again: others may have made way for it, or done it. What is
-        wrong with the item after that, and was not noted, is taken as well."""
+    def _repair_postponed(self, kinds: Collection[str] = KINDS) -> None:
+        """What of some kinds could not be put right at once is looked at again: others may have made way for it, or
+        done it. What is wrong with the item after that, and was not noted, is taken as well."""
         assert self._repairs is not None
-        postponed, self._postponed = self._postponed, []
+        postponed = [each for each in self._postponed if each.finding.kind in kinds]
+        self._postponed = [each for each in self._postponed if each.finding.kind not in kinds]
         left = frozenset(each.finding for each in postponed)
         for each in postponed:
             now = self._examiner.confirm(each.item)
@@ -283,30 +308,56 @@ class Doctor:
         self.report.findings.note_repaired(finding)
         self._say(f"repaired {finding}")
 
-    def _each_index(self, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
-        number, unsound = int(saved.get("index", 0)), {fault.where for fault in self.report.layout}
-        tries = int(saved.get("tries", 0))
-        for position, layout in enumerate(self._layouts[number:], number):
-            if position > number and stop():
-                self._save({"index": position})
-                return False
-            if f"index {layout.name}" in unsound:
+    def _in_steps(self, steps: Steps, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
+        """Take the steps of a part, from the place that was saved. A step that is stopped is begun again by the next
+        run; one that has been stopped `MAX_TRIES` times is left out, but by a run without a limit."""
+        place: Place | None = saved["place"] if "place" in saved else steps.first(self._unfinished_before())
+        tries, kept_at = int(saved.get("tries", 0)), self._parts.waiting.monotonic()
+        while place is not None:
+            if tries >= MAX_TRIES and stop is not None:
+                self.report = replace(self.report, unfinished=(*self.report.unfinished, steps.name(place)))
+                place, tries = steps.without(place), 0
                 continue
-            if tries >= MAX_TRIES:
-                self._leave_unfinished(f"index {layout.name}")
-                tries = 0
-                continue
-            sums, tick = Sums(self._sums[layout.name].encode()), self._paced(follow, stop, spent)
             try:
-                found = list(self._indexes.compare(layout, sums, self.report.read, tick))
+                step = steps.take(place, self._paced(follow, stop, spent))
             except _Stopped:
-                self._save({"index": position, "tries": tries + 1})
+                self._save({"place": place, "tries": tries + 1})
                 return False
-            tries = 0
-            for finding in found:
-                if finding.kind not in self._skip:
-                    self.report.findings.add(finding)
+            place, tries = step.following, 0
+            self._take_step(step)
+            stopping = place is not None and stop is not None and stop()
+            if place is not None and (stopping or self._parts.waiting.monotonic() - kept_at >= SAVED_SECONDS):
+                self._save({"place": place})
+                kept_at = self._parts.waiting.monotonic()
+            if stopping:
+                return False
         return True
+
+    def _take_step(self, step: Step) -> None:
+        for finding, repair in step.found:
+            if finding.kind in self._skip:
+                continue
+            self.report.findings.add(finding)
+            if self._repairs is not None and repair is not None and repair(self._repairs):
+                self._note_repaired(finding)
+        self.report = self.report.with_keys(**step.keys)
+
+    def _steps(self, part: str) -> Steps | None:
+        """The steps of a part that is made of some; None where there is nothing to do."""
+        if part == "indexes":
+            unsound = {fault.where for fault in self.report.layout}
+            layouts = [each for each in self._layouts if f"index {each.name}" not in unsound]
+            return IndexSteps(self._indexes, layouts, self._sums, lambda: self.report.read)
+        if part == "counters":
+            if "counter_wrong" in self._skip or self._spaces() is None:
+                return None
+            return CounterSteps(self._recount, lambda: self._sums[_COUNTERS])
+        return SumSteps(self._sum_recount) if {"sum_wrong", "sum_lost"} - self._skip else None
+
+    def _unfinished_before(self) -> Sequence[str]:
+        """What the last examination that came to its end has left out."""
+        kept = last_report(self._parts)
+        return [] if kept is None else [str(each) for each in kept.get("unfinished", ())]
 
     def _paced(self, follow: Any, stop: Any, spent: Any) -> Callable[[], None]:
         """What is called after each round of reads: it tells of the progress, and waits where the rate is exceeded.
@@ -317,71 +368,12 @@ class Doctor:
         def tick() -> None:
             spent()
             follow(self.report)
-            if self._parts.waiting.monotonic() - begun > GRACE_SECONDS and stop():
+            if stop is not None and self._parts.waiting.monotonic() - begun > GRACE_SECONDS and stop():
                 raise _Stopped
             pace.did(self.report.units - before[0])
             before[0] = self.report.units
 
         return tick
-
-    def _counters(self, saved: Any, follow: Any, stop: Any, spent: Any) -> bool:
-        buckets, low = self._sums[_COUNTERS].unequal, int(saved.get("low", 0))
-        if not buckets or self._spaces() is None or "counter_wrong" in self._skip:
-            return True
-        tries = int(saved.get("tries", 0))
-        while low < END:
-            if tries >= MAX_TRIES:
-                self._leave_unfinished("counters")
-                return True
-            try:
-                found = self._recount.slice(buckets, low, self._paced(follow, stop, spent))
-            except _Stopped:
-                self._save({"low": str(low), "tries": tries + 1})
-                return False
-            tries = 0
-            for wrong in found.wrong:
-                self.report.findings.add(wrong.finding)
-                if self._repairs is not None and self._repairs.recounted(wrong):
-                    self._note_repaired(wrong.finding)
-            self.report = self.report.with_keys(undecided=[each[:2] for each in found.undecided])
-            low = found.high
-            if low < END:
-                self._save({"low": str(low)})
-                if stop():
-                    return False
-        return True
-
-    def _each_sum(self, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
-        number, low = int(saved.get("number", 0)), int(saved.get("low", 0))
-        count = len(self._sum_recount.read_models) if {"sum_wrong", "sum_lost"} - self._skip else 0
-        tries = int(saved.get("tries", 0))
-        while number < count:
-            if tries >= MAX_TRIES:
-                self._leave_unfinished(f"read model {self._sum_recount.read_models[number].name}")
-                number, low, tries = number + 1, 0, 0
-                continue
-            try:
-                found = self._sum_recount.slice(number, low, self._paced(follow, stop, spent))
-            except _Stopped:
-                self._save({"number": number, "low": str(low), "tries": tries + 1})
-                return False
-            tries = 0
-            for wrong in found.wrong:
-                if wrong.finding.kind not in self._skip:
-                    self.report.findings.add(wrong.finding)
-                    if self._repairs is not None and self._repairs.summed(wrong):
-                        self._note_repaired(wrong.finding)
-            keys = {"undecided": found.undecided, "unsummed": found.unsummed, "damaged": found.damaged}
-            self.report = self.report.with_keys(**keys)
-            number, low = (number, found.high) if found.high < END else (number + 1, 0)
-            if number < count:
-                self._save({"number": number, "low": str(low)})
-                if stop():
-                    return False
-        return True
-
-    def _leave_unfinished(self, what: str) -> None:
-        self.report = replace(self.report, unfinished=(*self.report.unfinished, what))
 
     def _spaces(self) -> Mapping[str, Spaces] | None:
         """Where records are; None where a control record can't be read, which is found by itself."""
@@ -411,11 +403,15 @@ class Doctor:
             return sums, self.report
         self._late.check(saved.get("late", ()))
         SequencesBehind.decode(saved.get("behind", ()))
-        for name in ("index", "low", "number", "tries"):
-            int(saved.get(name, 0))
+        for each in saved.get("postponed", ()):
+            _Postponed.decode(each, self._names)
+        int(saved.get("tries", 0))
+        part = PARTS[PARTS.index(saved["part"])]
+        if "place" in saved and (steps := self._steps(part)) is not None:
+            steps.check(saved["place"])
         return sums, replace(
             self.report,
-            part=PARTS[PARTS.index(saved["part"])],
+            part=part,
             findings=Findings.decode(saved["found"]),
             layout=tuple(Fault(*each) for each in saved["layout"]),
             read=int(saved["read"]),

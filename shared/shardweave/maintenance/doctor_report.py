@@ -45,8 +45,9 @@ class DoctorReport:
 
     @property
     def code(self) -> int:
-        """0 where nothing is left wrong, 1 where repair can do the rest, 2 where it takes a person."""
-        if self.layout or self.findings.left(Severity.NEEDS_A_PERSON):
+        """0 where nothing is left wrong, 1 where repair can do the rest, 2 where it takes a person, also to examine
+        what was left out."""
+        if self.layout or self.unfinished or self.findings.left(Severity.NEEDS_A_PERSON):
             return NEEDS_A_PERSON
         return REPAIRABLE if self.findings.left(Severity.REPAIRABLE) else CLEAN
 

@@ -84,11 +84,12 @@ def check_finished(folder: Path) -> dict[str, Any]:
     return entities
 
 
-def check_known(folder: Path, schema: Schema, where: str) -> None:
-    """Raises ConfigurationError if a folder holds an export with records of entities that a schema does not have."""
+def check_known(folder: Path, schema: Schema, where: str, *, in_part: bool = False) -> None:
+    """Raises ConfigurationError if a folder holds an export with records of entities that a schema does not have; with
+    `in_part` only if it has none of them."""
     exported: dict[str, Any] = (read_state(folder) or {"entities": {}})["entities"]
     unknown = [token for token in sorted(exported) if token not in schema.entities and exported[token]["lines"]]
-    if unknown:
+    if unknown and not (in_part and exported.keys() & schema.entities.keys()):
         raise ConfigurationError(
             f"{folder} holds an export with records of {', '.join(unknown)}, which the schema does not have",
             where=where,

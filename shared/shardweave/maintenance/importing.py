@@ -233,7 +233,8 @@ class Import:
         over: str | None = None
         if self._replace:
             over, item[REVISION] = str(item[REVISION]), _revision(line)
-            if seen.found is not None and seen.found.item.get(REVISION) == over and self._is_same(line, seen.found.item):
+            stored = {} if seen.found is None else seen.found.item
+            if stored.get(REVISION) == over and self._is_same(line, stored):
                 return "there"
         try:
             plan = self._parts.writer.run(ImportStep(line.entity, _identity(line), item, line.extra, over), seen)

@@ -28,18 +28,22 @@ AT_ONCE = 200
 LOOKS = 5
 LOOK_SECONDS = 0.5
 
+Starts = dict[int, Any]
+"""The last key that was read of each segment, None where nothing was."""
 Place = tuple[tuple[Value, Value], tuple[Value, Value]]
 """The primary key of a record, and its hash and range key in an index."""
 
 
 @dataclass(frozen=True)
 class IndexExaminer:
-    """Examines the indexes of one table. `names` are those of the table's key; `segments` are read at once."""
+    """Examines the indexes of one table. `names` are those of the table's key; `segments` are read at once, a `page` of
+    each."""
 
     asking: Asking
     waiting: RetryClock
     names: tuple[str, str]
     segments: int = 8
+    page: int = PAGE
 
     def place(self, index: IndexLayout, item: Item) -> Place | None:
         """Where the index has to show an item; None where it does not."""
@@ -56,22 +60,22 @@ class IndexExaminer:
                 if place is not None:
                     sums[index.name].add(repr(place), 1)
 
-    def compare(
-        self, index: IndexLayout, sums: Sums, items: int, tick: Callable[[], object] = lambda: None
-    ) -> Iterator[Finding]:
-        """The wrong entries of an index, by the sums of the table and its number of items. `tick` is called after each
-        round of pages."""
-        for page in self._pages(index.name, tick):
-            for place in self._places(index, page):
+    def subtract(self, index: IndexLayout, sums: Sums, starts: Starts | None = None) -> Starts:
+        """Take what one round of pages of an index shows away from the sums, from the beginning or from where it came
+        to: where its segments go on, empty at their ends."""
+        left = dict(starts) if starts is not None else dict.fromkeys(range(self.segments))
+        for items in self._round(index.name, left):
+            for place in self._places(index, items):
                 sums.add(repr(place), -1)
-        uneven = sorted(sums.unequal)
-        at_once = max(1, BUCKETS * MAX_PLACES // max(1, items))
-        for start in range(0, len(uneven), at_once):
-            yield from self._one_by_one(index, frozenset(uneven[start : start + at_once]), tick)
+        return left
 
-    # -- parts
+    def buckets_at_once(self, items: int) -> int:
+        """How many buckets of a table of so many items are compared together."""
+        return max(1, BUCKETS * MAX_PLACES // max(1, items))
 
-    def _one_by_one(self, index: IndexLayout, buckets: frozenset[int], tick: Callable[[], object]) -> Iterator[Finding]:
+    def one_by_one(self, index: IndexLayout, buckets: frozenset[int], tick: Callable[[], object]) -> Iterator[Finding]:
+        """The wrong entries of an index in some buckets. `tick` is called after each round of pages."""
+
         def chosen(pages: Iterator[Sequence[Item]]) -> set[Place]:
             places = (place for page in pages for place in self._places(index, page))
             return {place for place in places if digests(repr(place))[0] in buckets}
@@ -82,6 +86,8 @@ class IndexExaminer:
             outcomes = run_concurrently(lambda place: self._finding(index, place), suspects[start : start + AT_ONCE])
             yield from (each for each in outcomes if each is not None)
             tick()
+
+    # -- parts
 
     def _finding(self, index: IndexLayout, place: Place) -> Finding | None:
         """What is wrong at a place, and stays so."""
@@ -117,19 +123,25 @@ class IndexExaminer:
 
     def _pages(self, index: str | None, tick: Callable[[], object]) -> Iterator[Sequence[Item]]:
         """The items of the table, or of an index, a page of several segments at a time."""
-        starts: dict[int, Any] = dict.fromkeys(range(self.segments))
-        read: Callable[[int], Any] = lambda number: self.asking.run(  # noqa: E731
-            Scan(number, self.segments, index=index, limit=PAGE, start_key=starts[number], consistent=index is None)
-        )
+        starts: Starts = dict.fromkeys(range(self.segments))
         while starts:
-            numbers = list(starts)
-            for number, page in zip(numbers, run_concurrently(read, numbers), strict=True):
-                yield page.items
-                if page.last_key is None:
-                    del starts[number]
-                else:
-                    starts[number] = page.last_key
+            yield from self._round(index, starts)
             tick()
+
+    def _round(self, index: str | None, starts: Starts) -> Iterator[Sequence[Item]]:
+        """A page of each segment that is not at its end, after which `starts` are where they go on."""
+        read: Callable[[int], Any] = lambda number: self.asking.run(  # noqa: E731
+            Scan(
+                number, self.segments, index=index, limit=self.page, start_key=starts[number], consistent=index is None
+            )
+        )
+        numbers = list(starts)
+        for number, page in zip(numbers, run_concurrently(read, numbers), strict=True):
+            yield page.items
+            if page.last_key is None:
+                del starts[number]
+            else:
+                starts[number] = page.last_key
 
 
 def _fits(kind: str, value: Value) -> bool:
