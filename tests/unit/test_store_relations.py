@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from shardweave.errors import ConfigurationError, LookupNotReady, UnknownName
 from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
+from shardweave.query.spec import QuerySpec
 from shardweave.schema.entity import Entity
 from shardweave.store import Store
 from shardweave.table.operations import PutItem
@@ -86,6 +88,19 @@ def test_records_are_found_by_an_index() -> None:
     assert names(related, "neighbour", "customer_id") == ["bob", "ann", "bob", None, None]
     with pytest.raises(ConfigurationError, match="first"):
         world.store.expand([Order(city="York")], "neighbour")
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_indexes_are_followed_by_as_many_threads_as_a_store_may_use(workers: int) -> None:
+    world, threads = filled(), set[str]()
+
+    def first(spec: QuerySpec) -> None:
+        threads.add(threading.current_thread().name)
+
+    store = Store(SCHEMA, world.inner, clock=world.clock, first=first, workers=workers)
+    store.expand([Order(city=f"city {number}") for number in range(40)], "neighbour")
+    assert 1 <= len(threads) <= workers
+    assert (threading.current_thread().name in threads) == (workers == 1)
 
 
 def test_what_has_expired_is_not_there() -> None:

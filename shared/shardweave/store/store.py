@@ -121,7 +121,7 @@ class Store:
         self._reader = reader = Reader(table, waiting, moment, workers)
         self._readiness = readiness = Readiness(schema, reader, self._send, moment, self._maps.has_evolved)
         self._finder = Finder(reader, readiness, waiting.monotonic)
-        self._expander = Expander(schema, reader, self._finder, moment, first, waiting.monotonic)
+        self._expander = Expander(schema, reader, self._finder, moment, first, waiting.monotonic, workers)
         self._waiting, self._workers = waiting, workers
         self._new_revision, self._new_token = new_revision, new_token
         self._making = Lock()

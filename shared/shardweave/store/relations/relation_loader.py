@@ -157,7 +157,8 @@ class _Page:
 
 @dataclass(frozen=True)
 class Expander:
-    """Loads related records; safe for many threads. `first` runs queries, for relations by an index."""
+    """Loads related records; safe for many threads. `first` runs queries, for relations by an index, at most `workers`
+    of them at a time."""
 
     schema: Schema
     reader: Reader
@@ -165,6 +166,7 @@ class Expander:
     moment_of: Callable[[EntityType[Any]], AttemptContext]
     first: First | None
     monotonic: Callable[[], float]
+    workers: int
 
     def expand(
         self,
@@ -313,7 +315,7 @@ class Expander:
                     return True, self._first_of(link, deadline)
             return False, None
 
-        for link, (is_read, record) in zip(links, run_concurrently(follow, links), strict=True):
+        for link, (is_read, record) in zip(links, run_concurrently(follow, links, self.workers), strict=True):
             if is_read:
                 page.keep(link, record, link.target.dump(record) if isinstance(record, Entity) else None)
 
