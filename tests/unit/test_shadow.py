@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shardweave import AsyncDatabase, Database, Entity, HashKey, Index, Schema, Shadow, unique_property
+from shardweave import AsyncDatabase, Collection, Database, Entity, HashKey, Index, Schema, Shadow, unique_property
 from shardweave.database.shadow import MAX_WAITING, ShadowDifference
-from shardweave.errors import InputError, NotFound, UnsupportedQuery
+from shardweave.errors import InputError, NotFound, UnknownName, UnsupportedQuery
 
 
 class Part(Entity, token="part"):
@@ -156,6 +157,68 @@ def test_the_asynchronous_database() -> None:
 def test_a_wrong_share_is_refused(share: Any) -> None:
     with filled() as other, pytest.raises(InputError):
         Shadow(other, share=share)
+
+
+class Piece(Entity, token="piece"):
+    """A part, by the name that it has in a new schema."""
+
+    part_id: str = unique_property()
+    kind: str
+    price: int = 0
+
+    kind_hash_key = HashKey("kind")
+
+
+class Tool(Entity, token="tool"):
+    """What makes parts."""
+
+    tool_id: str = unique_property()
+    kind: str
+    price: int = 0
+
+    kind_hash_key = HashKey("kind")
+
+
+def test_queries_of_several_entities_are_asked_too_by_the_names_of_the_other_schema() -> None:
+    def both(first: type[Entity], **options: Any) -> Database:
+        made = Database(Schema([first, Tool], [Index("kind", "kind_hash_key", "price")]), **options)
+        for number in range(4):
+            made.create(first(part_id=f"p{number}", kind="k", price=2 * number))
+            made.create(Tool(tool_id=f"t{number}", kind="k", price=2 * number + 1))
+        return made
+
+    every = Collection("all", (Part, Tool), index="kind")
+    with both(Piece) as other:
+        shadow = Shadow(other, share=1, entities={"part": "piece"})
+        db = both(Part, shadow=shadow)
+        assert [each.price for each in db.query((Part, Tool), kind="k").items] == [*range(8)]
+        assert db.count(["part", Tool], kind="k") == 8
+        assert [each.price for each in db.query(every, kind="k", limit=3).items] == [0, 1, 2]
+        assert db.get(Part, "p1") is not None
+        with pytest.raises(UnknownName):
+            db.query((Part, Piece), kind="k")
+        db.close()
+        assert (shadow.counts.failed, shadow.counts.equal, shadow.counts.differing) == ({}, 4, 0)
+
+        other.update(Piece, "p1", {"price": 9})
+        shadow = Shadow(other, share=1, entities={"part": "piece"})
+        db = both(Part, shadow=shadow)
+        db.query(every, kind="k")
+        db.close()
+    assert (shadow.counts.failed, shadow.counts.equal, shadow.counts.differing) == ({}, 0, 1)
+    assert [(each.operation, each.entity) for each in shadow.samples] == [("query", "part, tool")]
+
+
+@pytest.mark.parametrize("entities", [3, ["part"], {"part": 3}, {Part: "piece"}])
+def test_names_that_are_none_are_refused(entities: Any) -> None:
+    with filled() as other, pytest.raises(InputError, match="entities: must map tokens"):
+        Shadow(other, entities=entities)
+
+
+def test_what_is_no_shadow_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="shadow: must be a Shadow, got int"):
+        filled(shadow=3, path=tmp_path / "data")
+    assert not (tmp_path / "data").exists()
 
 
 class Broken:

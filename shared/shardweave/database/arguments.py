@@ -31,7 +31,7 @@ def check_schema(schema: Any) -> None:
         raise InputError(f"must be a Schema, got {kind_of(schema)}", where="schema", fix=fix)
 
 
-def check_options(cursor_keys: Any, clock: Any, waiting: Any) -> None:
+def check_options(cursor_keys: Any, clock: Any, waiting: Any, shadow: Any) -> None:
     """Refuses parts that are none."""
     if cursor_keys is not None and not isinstance(cursor_keys, CursorKeys):
         fix = 'give CursorKeys("2025", {"2025": secret}), or leave it out'
@@ -41,6 +41,9 @@ def check_options(cursor_keys: Any, clock: Any, waiting: Any) -> None:
         raise InputError(f"must be a function, got {kind_of(clock)}", where="clock", fix=fix)
     if waiting is not None and not isinstance(waiting, RetryClock):
         raise InputError(f"must be Waiting, got {kind_of(waiting)}", where="waiting", fix="leave it out")
+    if shadow is not None and not hasattr(shadow, "attach"):
+        fix = "give Shadow(other_database), or leave it out"
+        raise InputError(f"must be a Shadow, got {kind_of(shadow)}", where="shadow", fix=fix)
 
 
 def record_of(schema: Schema, given: Any, values: Any) -> tuple[Any, Any]:

@@ -93,7 +93,7 @@ class Database(ReadModels):
     ) -> None:
         dynamodb = {"region": region, "endpoint_url": endpoint_url, "client": client, "transport": transport}
         options: dict[str, Any] = {"path": path, "name": name, "table_name": table_name, "keys": cursor_keys}
-        options |= {"clock": clock, "waiting": waiting, "throttle": throttle, "rekey": rekey}
+        options |= {"clock": clock, "waiting": waiting, "throttle": throttle, "rekey": rekey, "shadow": shadow}
         self._store, self._queries = opened_parts(schema, **options, dynamodb={**dynamodb, "observe": observe})
         self._owned, self._closed = True, False
         if shadow is not None:

@@ -44,10 +44,11 @@ def opened_parts(
     waiting: RetryClock | None,
     throttle: int,
     rekey: Mapping[str, Any] | None = None,
+    shadow: object = None,
 ) -> tuple[Store, QueryRunner]:
     """The parts over a table that is opened for them. Both go by the shard maps in force. Raises InputErrors."""
     check_schema(schema)
-    check_options(keys, clock, waiting)
+    check_options(keys, clock, waiting, shadow)
     check_place(path, name, table_name, dynamodb)
     waiting, kept_keys = waiting or RetryClock(), None
     with named_here():

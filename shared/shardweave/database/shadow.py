@@ -1,9 +1,10 @@
 """Shadow reads: a share of the reads of a database is asked of another one too, and the answers are compared.
 
     other = Database(new_schema, table_name="copy")
-    db = Database(schema, table_name="orders", shadow=Shadow(other, share=0.01))
+    shadow = Shadow(other, share=0.01)
+    db = Database(schema, table_name="orders", shadow=shadow)
     db.get(Order, "o1")
-    print(other_shadow.counts)
+    print(shadow.counts)
 
 Guarantees: the caller gets the first database's answer, at the same time and with the same errors as without a shadow.
 The other database is asked afterwards, in one thread of the shadow's own; reads that find it busy are counted and not
@@ -29,6 +30,7 @@ from typing import Any, Protocol
 
 from ..errors import InputError, ShardweaveError
 from ..query.spec import Page
+from ..schema.collection import Collection
 from ..schema.entity import Entity
 from ..schema.schema import Schema
 
@@ -85,6 +87,10 @@ class Shadow:
     ) -> None:
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
             raise InputError("must be a share from 0 to 1", where="share", fix="give 0.01 for one read in a hundred")
+        given: Any = entities or {}
+        if not isinstance(given, Mapping) or not all(isinstance(each, str) for pair in given.items() for each in pair):
+            fix = 'give {"order": "order2"}, or leave it out'
+            raise InputError("must map tokens to those of the other database", where="entities", fix=fix)
         self._database, self._share = database, share
         self._entities = dict(entities or {})
         self._observe = observe
@@ -133,8 +139,7 @@ class Shadow:
             arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in given)
             answer = read(entity, *arguments, **options)
             if not any(options.get(token) for token in TOKENS) and self._drawn() < self._share:
-                token = database.schema[entity].token
-                other = self._entities.get(token, token)
+                token, other = self._named(database.schema, entity)
                 self._begin(
                     lambda: self._compare(
                         name,
@@ -147,6 +152,15 @@ class Shadow:
             return answer
 
         return both
+
+    def _named(self, schema: Schema, asked: Any) -> tuple[str, Any]:
+        """The token of the entity that is asked for, or those of several, and what to ask the other database for."""
+        if isinstance(asked, Collection):
+            token, others = self._named(schema, tuple(asked.entities))
+            return token, Collection(asked.name, others, index=asked.index)
+        tokens = [schema[each].token for each in (asked if isinstance(asked, (list, tuple)) else (asked,))]
+        others = tuple(self._entities.get(each, each) for each in tokens)
+        return ", ".join(tokens), others if isinstance(asked, (list, tuple)) else others[0]
 
     def _begin(self, work: Callable[[], None]) -> None:
         with self._lock:
