@@ -257,7 +257,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "untyped": (lambda: Untyped, "no declared type"),
     "checked": (lambda: Checked, "validators"),
     "open": (lambda: OpenVisit, "no declared type"),
-    "union": (lambda: Place | Parcel, "nothing tells apart"),
+    "union": (lambda: Place | Parcel, "a union has several models"),
     "set": (lambda: set[Place], "a set can't hold a mapping"),
 }
 

@@ -72,7 +72,7 @@ def faults_of(annotation: Any, default: Any = ...) -> list[str]:
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
-        (Sub | dict[str, int], "a union of models is stored as mappings that nothing tells apart"),
+        (Sub | dict[str, int], "a union has several models, and what is stored does not say which of them a value has"),
         (set[Sub], "a set can't hold a mapping"),
         (Pair, "Pair has __post_init__, which would run on what is stored"),
         (complex, "a complex has no stored form"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, Field
 
+from shardweave import Create, Database
 from shardweave.errors import (
     AlreadyExists,
     KeyTooLong,
@@ -15,6 +17,7 @@ from shardweave.errors import (
     ValidationFailed,
     ValueRefused,
 )
+from shardweave.query.shorthand import where as property_where
 from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
@@ -104,3 +107,47 @@ def test_a_schema_of_one_entity_needs_no_more_than_its_id() -> None:
     world = World(schema=Schema([Plain]))
     world.store.create({"plainId": "a"}, Plain)
     assert world.store.get(Plain, "a") is not None
+
+
+class Part(BaseModel):
+    """A part with parts."""
+
+    name: str = "x"
+    inner: Part | None = None
+
+
+class Deep(Entity, token="deep"):
+    """Holds values of any depth."""
+
+    deep_id: str = unique_property()
+    part: Part | None = None
+    maps: dict[str, Any] = Field(default_factory=dict)
+    lists: list[Any] = Field(default_factory=list)
+
+
+def nested(depth: int) -> dict[str, dict[str, Any]]:
+    """Values of so many levels, by their properties."""
+    part, mapping, members = Part(), dict[str, Any](), list[Any]()
+    for _ in range(depth):
+        part, mapping, members = Part(inner=part), {"x": mapping}, [members]
+    return {"part": {"part": part}, "maps": {"maps": mapping}, "lists": {"lists": members}}
+
+
+@pytest.mark.parametrize("depth", [33, 500, 2_000])
+@pytest.mark.parametrize("name", ["part", "maps", "lists"])
+def test_what_nests_too_deep_is_refused_however_deep_it_is(name: str, depth: int) -> None:
+    values = nested(depth)[name]
+    db = Database(Schema([Deep]))
+    kept = db.create(Deep(deep_id="kept"))
+    for write in (
+        lambda: db.create(Deep(deep_id="new", **values)),
+        lambda: db.put(Deep(deep_id="kept", **values)),
+        lambda: db.update(Deep, "kept", values),
+        lambda: db.transact([Create(Deep(deep_id="other")), Create(Deep(deep_id="new", **values))]),
+        lambda: db.query(Deep, filter=property_where(name) == values[name]),
+    ):
+        with pytest.raises(ValueRefused, match="nest more than 32 deep"):
+            write()
+    assert db.batch_get(Deep, ["kept", "new", "other"]) == [kept, None, None]
+    for each in ("part", "maps", "lists"):
+        assert db.put(Deep(deep_id="kept", **nested(30)[each]))

@@ -34,7 +34,7 @@ from ..keys.entity_keys import EntityKeys
 from ..keys.key_design import Element
 from ..keys.shard_key.key import AnyKey, key_of
 from ..keys.sharding import WRITE_AHEAD_MS, ShardMap
-from ..table.values import Item, Value
+from ..table.values import Item, Value, too_deep
 from ..values.codecs import Codec, TimestampCodec
 from ..values.instances import check_instances
 from ..values.json_validation import field_faults
@@ -270,6 +270,8 @@ class EntityType(EntityNames, Generic[E]):
             except ValueRefused as error:
                 error.where = error.where or each.place_of_refusal(value)
                 raise
+            except RecursionError:
+                raise too_deep(each.stored) from None
         return item
 
     def load(self, item: Item) -> E:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import FieldFault, MalformedRequest, ValidationFailed, ValueRefused, location_text
-from ..table.values import Value
+from ..table.values import Value, too_deep
 from ..values.codecs import (
     BinaryCodec,
     BooleanCodec,
@@ -307,6 +307,8 @@ class Property:
         except ValueRefused as error:
             error.where = error.where or self.stored
             raise
+        except RecursionError:
+            raise too_deep(self.stored) from None
 
 
 def _parts(annotation: Any) -> list[Any]:

@@ -172,9 +172,14 @@ def _typed(value: Value, depth: int) -> AttributeValue:
     )
 
 
+def too_deep(where: str = "") -> ValueRefused:
+    """The refusal of a value that nests deeper than DynamoDB allows."""
+    return ValueRefused(f"lists and maps nest more than {_MAX_DEPTH} deep", where=where, fix="store a flatter value")
+
+
 def _document(value: Mapping[Any, Any] | list[Any] | tuple[Any, ...], depth: int) -> AttributeValue:
     if depth > _MAX_DEPTH:
-        raise ValueRefused(f"lists and maps nest more than {_MAX_DEPTH} deep", fix="store a flatter value")
+        raise too_deep()
     if isinstance(value, Mapping):
         return {"M": {_name(name): _typed(element, depth) for name, element in value.items()}}
     return {"L": [_typed(element, depth) for element in value]}

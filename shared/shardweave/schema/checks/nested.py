@@ -86,10 +86,11 @@ def _holds_bytes(annotation: Any) -> bool:
 
 
 def union_faults(arguments: tuple[Any, ...]) -> Found:
-    """The faults of a union, whose models are told apart by nothing that is stored."""
+    """The faults of a union: nothing that is stored tells its models apart."""
     found = [each for each in arguments if _is_mapping(each)]
     if len(found) > 1 and any(_has_fields(each) for each in found):
-        yield "a union of models is stored as mappings that nothing tells apart", "declare one model"
+        fix = "declare one model, in which what only some have may be None"
+        yield "a union has several models, and what is stored does not say which of them a value has", fix
 
 
 def _is_mapping(annotation: Any) -> bool:
