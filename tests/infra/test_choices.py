@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
-from shardweave.cdk.choices import CHOICES, check_names
-from shardweave.cdk.configuration import Configuration
+from shardweave.cdk.choices import CHOICES, THROWN_AWAY, Choices, check_names
+from shardweave.cdk.configuration import LOG_DAYS, THROWN_AWAY_LOG_DAYS, Configuration
 from shardweave.cdk.options import Given, add_options, choices_of, parsed
 from shardweave.cdk.table_units import TableUnits
 from shardweave.errors import ShardweaveError
@@ -213,3 +215,52 @@ def test_what_is_in_another_region_than_the_stage_is_refused(choice: str, arn: s
 def test_more_regions_are_no_choice_and_it_is_said_why(name: str) -> None:
     with pytest.raises(ShardweaveError, match="revisions, unique values, sequences and re-shards would not hold"):
         check_names([name])
+
+
+# -- the guide --------------------------------------------------------------------------------------------------------
+
+SAID_OTHERWISE: Mapping[str, str] = {
+    "service": "the only service",
+    "operators": "nobody",
+    "concurrency": "the account's",
+    "tableReadUnits": "the account's limits",
+    "tableWriteUnits": "the account's limits",
+    "logDays": f"{LOG_DAYS}; {THROWN_AWAY_LOG_DAYS} for a temporary stage",
+    "encryptionKey": "AWS's keys",
+    "account": "any",
+    "region": "any",
+    "table": "a new table",
+    "indexes": "the declared indexes",
+}
+"""What the table of the guide calls a default that is none, or depends on something."""
+
+
+def defaults_in_the_guide() -> dict[str, str]:
+    """The default that the guide's table gives for each choice."""
+    guide = (Path(__file__).parents[2] / "docs" / "deploy.md").read_text(encoding="utf-8")
+    table = guide.partition("| `-c` | meaning | default |")[2].partition("\n\n")[0]
+    found = {}
+    for row in table.splitlines()[2:]:
+        named, *_, given = (cell.strip() for cell in row.strip("|").split(" | "))
+        names = re.findall(r"`([A-Za-z]+)`", named)
+        several = given.split(", ")
+        found |= dict(zip(names, several if len(several) == len(names) else [given] * len(names), strict=False))
+    return found
+
+
+def test_the_guide_s_defaults_are_those_of_the_choices() -> None:
+    said = defaults_in_the_guide()
+    assert set(said) == set(CHOICES)
+    for name, field in Choices.model_fields.items():
+        choice = field.alias or name
+        if choice in SAID_OTHERWISE:
+            assert said[choice] == SAID_OTHERWISE[choice]
+            continue
+        value = ("off", "on")[field.default] if isinstance(field.default, bool) else field.default
+        assert said[choice].strip("`").replace(",", "") == ("none" if value in ("", None) else str(value)), choice
+
+
+def test_the_guide_names_the_temporary_stages() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "deploy.md").read_text(encoding="utf-8")
+    *most, last = (f"`{stage}`" for stage in THROWN_AWAY)
+    assert f"Stages with the names {', '.join(most)} and {last} are *temporary*" in guide
