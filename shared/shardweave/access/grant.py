@@ -85,7 +85,10 @@ class Grant:
             fix = "read the record instead"
             raise Forbidden("whose record it is can't be told from its key", where="key", fix=fix)
         if not self.names_it(identity):
-            raise NotFound(f"there is no such {self.entity.token}", where="key", fix="check the key")
+            raise self._not_found()
+
+    def _not_found(self) -> NotFound:
+        return NotFound(f"there is no such {self.entity.token}", where="key", fix="check the key")
 
     def key(self, given: Any) -> Any:
         """What identifies a record of the caller's: what was given, and what the claims say where that is left out."""
@@ -135,6 +138,15 @@ class Grant:
         if not unsaid and not any(found[name] == self.caller.subject for name in given):
             raise Forbidden("the record would not be the caller's", where=", ".join(self.owners), fix=NOT_YOURS)
         return found
+
+    def started(self, identity: Item, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The properties (stored names) of a record that the caller makes by an upsert if there is none, as in `made`.
+        Raises NotFound for an identity that no record of the caller's can have, also if there is such a record."""
+        subject, owners = self.caller.subject, self.owners or ()
+        owned = not owners or any(identity.get(name, subject) == subject for name in owners)
+        if not (owned and self.names_it(identity)):
+            raise self._not_found()
+        return self.made({**{name: identity[name] for name in owners if name in identity}, **values})
 
     def changed(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The changes (stored names) that the caller makes. Raises Forbidden for one that gives the record away."""

@@ -214,8 +214,8 @@ class CallerDatabase(Database):
         if isinstance(operation, (Create, Put)):
             return replace(operation, **_made(entity, grant, operation), **asker)
         if isinstance(operation, (Update, Add)):
-            upsert = self._started(entity, operation.upsert)
-            key, kept = grant.key(operation.key), {"upsert": upsert, **asker}
+            key = grant.key(operation.key)
+            kept = {"upsert": self._started(entity, key, operation.upsert), **asker}
             if isinstance(operation, Add):
                 return replace(
                     operation, key=key, amounts=grant.changed(entity.by_stored_name(operation.amounts)), **kept
@@ -227,12 +227,13 @@ class CallerDatabase(Database):
         grant.check_decided(entity.identify(check.key))
         return check
 
-    def _started(self, entity: EntityType[Any], upsert: Upsert) -> Upsert:
-        """The start values of an upsert by the caller, if it may create records. Raises Unauthenticated, Forbidden."""
+    def _started(self, entity: EntityType[Any], key: Any, upsert: Upsert) -> Upsert:
+        """The start values of an upsert by the caller, if it may create records. Raises Unauthenticated, Forbidden,
+        NotFound."""
         if upsert is False:
             return False
         grant = self._access.grant(entity, "create", self._caller)
-        return grant.made(entity.by_stored_name({} if upsert is True else upsert))
+        return grant.started(entity.identify(key), entity.by_stored_name({} if upsert is True else upsert))
 
     def _asked(self, spec: QuerySpec, operation: str) -> tuple[QueryRunner, QuerySpec]:
         queries, parts = self._queries, []

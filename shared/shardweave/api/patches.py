@@ -37,10 +37,11 @@ def changes_of(models: RecordModels, grant: Grant, patch: Mapping[str, Any]) -> 
 
 def start_of(models: RecordModels, creating: Grant, patch: Mapping[str, Any], key: Any) -> dict[str, Any]:
     """The start values of a record created by a patch: its values, with objects without their null members, and with
-    what the key says of members of models. Raises ValidationFailed, Forbidden."""
+    what the key says of members of models. Raises ValidationFailed, Forbidden, NotFound."""
     if models.entity.placing_members:
         known = to_jsonable_python(models.entity.identify(key))
         patch = {name: value for name, value in with_identity(models.entity, known, patch).items() if name in patch}
     objects = {name: merge_patch(None, value) for name, value in patch.items() if isinstance(value, Mapping)}
     whole = {name: value for name, value in {**patch, **objects}.items() if value is not None}
-    return creating.made({name: value for name, value in models.patched(whole).items() if value is not None})
+    values = {name: value for name, value in models.patched(whole).items() if value is not None}
+    return creating.started(models.entity.identify(key), values)

@@ -48,7 +48,7 @@ class Additions:
         key, amounts, makes = self._read(call.document, grant)
         upsert: Upsert = False
         if makes and not condition.exists:
-            upsert = self._access.grant(entity, "create", call.caller).made({})
+            upsert = self._access.grant(entity, "create", call.caller).started(entity.identify(key), {})
         addition = Add(entity.model, key, grant.changed(amounts), condition.rev, upsert=upsert, **grant.asker)
 
         def answer(made: Sequence[Written]) -> Response:

@@ -104,7 +104,7 @@ class Transactions:
             except ValidationFailed as error:
                 faults = [replace(fault, location=(*each.place, *fault.location)) for fault in error.fields]
                 refused.append(ValidationFailed(faults, where="body", more=error.more))
-            except InputError as error:
+            except (InputError, NotFound) as error:
                 error.where = location_text((*each.place, error.where) if error.where else each.place)
                 raise
         if refused:
@@ -175,7 +175,9 @@ class Transactions:
         key = _key(models, asked, grant)
         with _member("amounts"):
             amounts = grant.changed(collection.additions.amounts_in(asked.said["amounts"]))
-        upsert = asked.said.get("upsert", False) and collection.grant("create", call).made({})
+        upsert: Upsert = False
+        if asked.said.get("upsert"):
+            upsert = collection.grant("create", call).started(models.entity.identify(key), {})
         return Add(models.entity.model, key, amounts, asked.rev, upsert=upsert, **grant.asker)
 
     @staticmethod
