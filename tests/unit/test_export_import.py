@@ -25,6 +25,7 @@ from shardweave.maintenance.record_lines import RecordLine, SequenceLine, genera
 from shardweave.schema.entity import Entity
 from shardweave.schema.property_options import unique_property
 from shardweave.schema.schema import Schema
+from shardweave.store import RetryClock, Store
 from shardweave.table.fault_injection import WRITES, Crash, Crashed, Meanwhile, Script, SimulatedTable
 from shardweave.table.values import from_attribute_values, to_attribute_values
 from tests.unit.cli_world import shardweave
@@ -145,6 +146,21 @@ def test_of_two_imports_at_once_each_record_is_counted_as_written_by_one(
     assert their.written > 0
     assert (mine.written + their.written, mine.there + their.there) == (len(lines), len(lines))
     assert (mine.kept, mine.refused, their.kept, their.refused) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("rate", [1, 3, 1000])
+def test_no_more_records_come_in_in_a_second_than_may(rate: int, tmp_path: Path) -> None:
+    world, waited = Clinic(), [0.0]
+    export(world, tmp_path).run()
+    other = another(world)
+    waiting = RetryClock(sleep=lambda seconds: waited.__setitem__(0, waited[0] + seconds), monotonic=lambda: waited[0])
+    store = Store(SCHEMA, other.inner, clock=other.clock, maps=other.maps, waiting=waiting)
+    told = list[tuple[float, int]]()
+    importing = Import(store.parts, other.clock, rate=rate)
+    report = importing.run(lines_of(tmp_path), lambda so_far: told.append((waited[0], so_far.written)))
+    assert all(written <= rate * (seconds + 1) for seconds, written in told)
+    assert waited[0] >= report.written / rate - 0.001
+    assert records(other) == records(world)
 
 
 def test_what_was_changed_meanwhile_is_kept_and_counted(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from ..schema.schema import Schema
 from .console import Streams, counted, lines_of
 from .open_table import add_table_arguments, open_service
 from .progress_lines import ProgressLines
+from .rewrite import check_rate
 from .schemas import schema_of
 
 
@@ -32,11 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("sources", type=Path, nargs="+", metavar="PATH", help="folders and files of exports")
     parser.add_argument("--replace", action="store_true", help="replace records that have not changed; make none")
+    parser.add_argument(
+        "--rate", type=int, default=0, metavar="N", help="records a second, at most (default: no limit)"
+    )
     add_table_arguments(parser)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Import, and report the outcome of the lines; 1 if any was refused or kept."""
+    check_rate(options.rate)
     files = list(_files(options.sources, schema_of(options)))
     _check_lines(options.sources, files)
     with ExitStack() as stack:
@@ -47,7 +52,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         def follow(report: ImportReport) -> None:
             lines.tell(lambda: f"{counted(report.lines, 'line')} read, {report.written:,} records written")
 
-        importing = Import(service.parts.store.parts, streams.clock, replace_unchanged=options.replace)
+        parts, replacing = service.parts.store.parts, options.replace
+        importing = Import(parts, streams.clock, replace_unchanged=replacing, rate=options.rate)
         given = FileLines(files)
         report = importing.run(given, follow)
     for each in report.examples:

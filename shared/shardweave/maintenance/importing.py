@@ -46,6 +46,7 @@ from ..table.concurrency import run_concurrently
 from ..table.operations import PutItem
 from ..table.values import Item
 from .record_lines import CountLine, Line, RecordLine, SequenceLine, generated_names, read_line
+from .walk import Pace
 
 BATCH = 100
 MAX_WAITING = 100_000
@@ -118,12 +119,17 @@ class _Waiting:
 
 
 class Import:
-    """One import into one table. `replace_unchanged`: records that are there are replaced, none is made."""
+    """One import into one table. `replace_unchanged`: records that are there are replaced, none is made. `rate` is how
+    many records are read and written in a second; 0 is any."""
 
-    def __init__(self, parts: StoreParts, clock: Callable[[], int], *, replace_unchanged: bool = False) -> None:
+    def __init__(
+        self, parts: StoreParts, clock: Callable[[], int], *, replace_unchanged: bool = False, rate: float = 0
+    ) -> None:
         self._parts = parts
         self._clock = clock
         self._replace = replace_unchanged
+        self._pace = Pace(rate, parts.waiting)
+        self._batch = BATCH if not rate else max(1, min(BATCH, int(rate)))
         self._generated = generated_names(parts.schema)
         self._orphans: list[_Waiting] = []
         self.report = ImportReport()
@@ -135,10 +141,13 @@ class Import:
         for batch in self._batches(lines):
             self._bring(batch)
             follow(self.report)
+            self._pace.did(len(batch))
         while self._orphans:
             waiting, self._orphans = self._orphans, []
-            for start in range(0, len(waiting), BATCH):
-                self._bring(waiting[start : start + BATCH])
+            for start in range(0, len(waiting), self._batch):
+                batch = waiting[start : start + self._batch]
+                self._bring(batch)
+                self._pace.did(len(batch))
             if len(self._orphans) == len(waiting):
                 for each in self._orphans:
                     self._refuse(each.number, "its parent is not there")
@@ -166,7 +175,7 @@ class Import:
                 else:
                     waiting = _Waiting(number, self._checked(line))
                     name = (line.entity.token, *given_identity(line.entity, line.item).values())
-                    if len(batch) == BATCH or name in names:
+                    if len(batch) == self._batch or name in names:
                         yield batch
                         batch, names = [], set()
                     batch.append(waiting)
