@@ -61,6 +61,27 @@ def test_an_index_is_gone_on_with_after_every_round_of_pages_and_finds_the_same(
     assert places > len(SCHEMA.layout.indexes) + 1
 
 
+def damaged_places() -> list[Any]:
+    left = [each.name for each in SCHEMA.layout.indexes]
+    starts = ["x", [1], [[0, "x"]], [[99, None]], [["x", None]], [[0, {"hashKey": "a"}]], {"x": "y"}, 7]
+    lefts = [[], ["nobody"], "x", None, 7, [["x"]]]
+    return [
+        *({"left": left, "starts": each} for each in starts),
+        *({"left": each} for each in lefts),
+        *({"left": left, "bucket": each} for each in ("x", None, [1])),
+        None,
+        "x",
+        {},
+    ]
+
+
+@pytest.mark.parametrize("place", damaged_places(), ids=repr)
+def test_a_place_that_another_program_has_damaged_is_known(place: Any) -> None:
+    world = Clinic()
+    with pytest.raises((ArithmeticError, AttributeError, LookupError, TypeError, ValueError)):
+        index_steps(world, world.inner, {}).check(place)
+
+
 def test_a_round_of_pages_that_is_stopped_takes_nothing_away_from_the_sums() -> None:
     world = Clinic()
     sums: dict[str, Sums] = {}

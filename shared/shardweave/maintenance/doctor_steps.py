@@ -93,10 +93,11 @@ class IndexSteps:
     def check(self, place: Place) -> None:
         _check_names(place, [each.name for each in self.layouts])
         int(place.get("bucket", 0))
+        index = self._index(place)
+        names = {*self.examiner.names, index.hash_key.name, index.range_key.name}
         for number, start in place.get("starts", ()):
-            if not 0 <= int(number) < self.examiner.segments:
+            if not 0 <= int(number) < self.examiner.segments or (start is not None and set(start) != names):
                 raise ValueError(number)
-            dict(start or {})
 
     def name(self, place: Place) -> str:
         return f"index {place['left'][0]}"
@@ -105,7 +106,7 @@ class IndexSteps:
         return _rest(place)
 
     def take(self, place: Place, tick: Tick) -> Step:
-        index = next(each for each in self.layouts if each.name == place["left"][0])
+        index = self._index(place)
         if "bucket" not in place:
             starts = {int(number): start for number, start in place["starts"]} if "starts" in place else None
             sums = Sums(self.sums[index.name].encode())
@@ -119,6 +120,9 @@ class IndexSteps:
         found = list(self.examiner.one_by_one(index, frozenset(uneven[start:end]), tick)) if uneven[start:end] else []
         following = {"left": place["left"], "bucket": end} if end < len(uneven) else _rest(place)
         return Step(following, [(each, None) for each in found])
+
+    def _index(self, place: Place) -> IndexLayout:
+        return next(each for each in self.layouts if each.name == place["left"][0])
 
 
 @dataclass(frozen=True)
