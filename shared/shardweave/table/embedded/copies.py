@@ -32,7 +32,7 @@ def copy_table(source: Path, target: Path, *, wait_seconds: float = 60.0) -> Non
                     _copy_pages(read, written, target.parent)
     except sqlite3.Error as error:
         fix = "see that the file is whole, and that there is room"
-        raise TableUnusable(f"{source.name} could not be copied: {error}", where=str(target), fix=fix) from error
+        raise TableUnusable(f"{source} could not be copied: {error}", where=str(target), fix=fix) from error
 
 
 def _check_whole(connection: sqlite3.Connection) -> None:
