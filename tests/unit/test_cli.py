@@ -247,6 +247,24 @@ def test_a_record_is_measured_also_when_it_is_too_large_and_not_in_indexes_whose
     assert shardweave("size", "--entity", "user", given="").errors.startswith("error: it is not JSON")
 
 
+def test_the_sizes_of_many_records_are_summed() -> None:
+    records = [ARTICLE_USER, ARTICLE_USER | {"phone": "1"}, ARTICLE_USER | {"updated": 1_726_880_934}]
+    asked = ("size", "--entity", "user", "--key-format", "article")
+    alone = [json.loads(shardweave(*asked, given=json.dumps(each)).output) for each in records]
+    outcome = shardweave(*asked, "--lines", given="\n".join(map(json.dumps, records)))
+    sums = json.loads(outcome.output)
+    assert (outcome.code, sums["records"], sums["largest"]) == (0, 3, max(each["total"] for each in alone))
+    assert sums["total"] == sum(each["total"] for each in alone)
+    for kind in ("properties", "generated", "indexes"):
+        assert sums[kind] == {name: sum(each[kind][name] for each in alone) for name in alone[0][kind]}
+    outcome = shardweave(*asked, "--lines", given=f'{json.dumps(ARTICLE_USER)}\n{{\n{{"colour": 1}}\n')
+    assert (outcome.code, json.loads(outcome.output)["total"]) == (1, 525)
+    assert [line[:8] for line in outcome.errors.splitlines()] == ["line 2: ", "line 3: "]
+    assert json.loads(shardweave(*asked, "--lines").output) == {
+        "records": 0, "properties": {}, "generated": {}, "indexes": {}, "total": 0, "largest": 0,
+    }  # fmt: skip
+
+
 # -- arguments and exit codes -----------------------------------------------------------------------------------------
 
 WRONG: list[tuple[list[str], str]] = [

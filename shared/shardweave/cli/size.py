@@ -1,37 +1,73 @@
 """`shardweave size`: the size of each property of a record in bytes, including generated ones, as JSON.
 
 Sizes are those that DynamoDB counts: the attribute's name and its value. An index contains a copy of what it projects.
+With `--lines` there is a record in each line, and the sizes are those of all together.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from ..errors import ShardweaveError
 from ..schema.entity_type import EntityType
 from ..table.layout import TableLayout
 from ..table.values import MAX_HASH_KEY_BYTES, MAX_ITEM_BYTES, MAX_RANGE_KEY_BYTES, Value, item_bytes, value_bytes
-from .console import Streams, whole_text
-from .json_lines import document, parse_object
+from .console import Streams, lines_of, whole_text
+from .json_lines import document, objects, parse_object
 from .records import item_of
 from .schemas import add_entity_arguments, entity_of, schema_of
+
+SUMMED = ("properties", "generated", "indexes")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     add_entity_arguments(parser)
+    parser.add_argument("--lines", action="store_true", help="a record in each line: the sizes of all together")
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Print the sizes of the record on standard input."""
+    """Print the sizes of the record on standard input; with `--lines` 1 if any was refused."""
     schema = schema_of(options)
     entity = entity_of(options, schema)
-    item = item_of(entity, parse_object(whole_text(streams.stdin)))
-    item |= entity.keys.build(item, entity.shard_map)
-    streams.write(document(size(entity, schema.layout, item)))
+    if options.lines:
+        return _run_lines(entity, schema.layout, streams)
+    streams.write(document(size(entity, schema.layout, _whole(entity, parse_object(whole_text(streams.stdin))))))
     return 0
+
+
+def _run_lines(entity: EntityType[Any], layout: TableLayout, streams: Streams) -> int:
+    refused: list[int] = []
+    records = largest = 0
+    sums: Counter[tuple[str, str]] = Counter()
+
+    def refuse(number: int, error: ShardweaveError) -> None:
+        refused.append(number)
+        streams.say(f"line {number}: {error}")
+
+    for line in objects(lines_of(streams.stdin), refuse):
+        try:
+            item = _whole(entity, line.values)
+        except ShardweaveError as error:
+            refuse(line.number, error)
+            continue
+        found = size(entity, layout, item)
+        records, largest = records + 1, max(largest, found["total"])
+        sums["", "total"] += found["total"]
+        for kind in SUMMED:
+            sums.update({(kind, name): count for name, count in found[kind].items()})
+    parts = {kind: {name: count for (one, name), count in sums.items() if one == kind} for kind in SUMMED}
+    streams.write(document({"records": records, **parts, "total": sums["", "total"], "largest": largest}))
+    return 1 if refused else 0
+
+
+def _whole(entity: EntityType[Any], values: Mapping[str, Any]) -> dict[str, Value]:
+    item = item_of(entity, values)
+    return item | entity.keys.build(item, entity.shard_map)
 
 
 def size(entity: EntityType[Any], layout: TableLayout, item: Mapping[str, Value]) -> dict[str, Any]:
