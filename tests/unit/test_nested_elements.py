@@ -249,6 +249,21 @@ def test_conditions_take_values_of_their_type_and_known_names() -> None:
         database.query(Buyer, {"address.number": 7})
 
 
+@pytest.mark.parametrize("name", ["address.street", "address.contry", "address.country.name", "address"])
+def test_a_condition_on_a_member_that_no_key_has_names_those_that_keys_have(name: str) -> None:
+    with Database(SCHEMA) as db, pytest.raises((UnknownName, UnsupportedQuery)) as refused:
+        db.query(Buyer, {name: "x"})
+    assert refused.value.fix
+    if name != "address":
+        members = "address.country.code, address.zip_code, address.number"
+        assert refused.value.message == f"no key of the entity 'buyer' has the member {name!r}"
+        assert refused.value.fix == f"use one of {members}, or test a member with a filter"
+        problem = problem_of(
+            Client(api_of(SCHEMA)).post("/v1/buyers/query", {"conditions": {name: "x"}}), 400, "unknown_name"
+        )
+        assert problem["where"] == f"conditions.{name}"
+
+
 def test_what_a_key_can_not_hold_is_refused_with_its_place() -> None:
     database = filled()
     with pytest.raises(ValueRefused) as refused:

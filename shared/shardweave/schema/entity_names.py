@@ -70,7 +70,16 @@ class EntityNames:
 
     def condition_property(self, name: str, where: str = "") -> Property:
         """As `property_of`, also of a member of a model that is an element of a key."""
-        return self.nested.get(name) or self._by_path.get(name) or self.property_of(name, where)
+        found = self.nested.get(name) or self._by_path.get(name)
+        root, _, member = name.partition(".")
+        if found is None and member and (root in self.properties or root in self._by_python_name):
+            known = f"use one of {', '.join(self.nested)}, or " if self.nested else ""
+            raise UnknownName(
+                f"no key of the entity {self.token!r} has the member {name[:80]!r}",
+                where=where or name[:80],
+                fix=f"{known}test a member with a filter",
+            )
+        return found or self.property_of(name, where)
 
     @cached_property
     def _by_path(self) -> Mapping[str, Property]:
