@@ -13,6 +13,7 @@ from shardweave.access.tokens import decode_token
 from shardweave.database.data_folder import DataFolder
 from shardweave.local.dev import NO_BROWSER, for_serve, open_when_ready, parser, token
 from shardweave.local.plan_lines import plan_lines
+from shardweave.local.write_lines import line
 from shardweave.query.plan import Plan
 from shardweave.query.spec import QueryStats
 from shardweave.schema.entity import now_ms
@@ -39,6 +40,16 @@ def test_each_query_says_what_it_did_and_why(client: Client) -> None:
     )
     assert first.endswith(" ms")
     assert reasons == ["  because firstName uses every condition", "  because 4 lanes in 1 generation, 1 stage"]
+
+
+def test_the_guide_shows_what_is_said() -> None:
+    told: list[Plan] = []
+    client = Client(user_service(observe_query=lambda plan, stats: told.append(plan)).api)
+    client.get("/v1/users?firstNameCanonical.prefix=ja&limit=3")
+    stats = QueryStats(lanes=4, requests=4, rounds=1, scanned=16, returned=3, units=2.0, milliseconds=2.4)
+    said = [*plan_lines(told[0], stats), line("user", "transaction", [("put", "user")], 12.0, 0.6)]
+    guide = (Path(__file__).parents[2] / "docs" / "http-server.md").read_text(encoding="utf-8")
+    assert "\n".join(["```text", *said, "```"]) in guide
 
 
 def test_a_query_that_was_cut_or_failed_says_so(client: Client) -> None:
