@@ -8,11 +8,12 @@ import pytest
 
 from services.issue_tracker import merging
 from services.issue_tracker.records import MAX_VALUES
-from shardweave import GraphQL
+from shardweave import Create, Database, Entity, GraphQL, Lookup, Schema, Unique, belongs_to, unique_property
 from shardweave.api import app, bodies, expansion, preconditions, response_size
 from shardweave.api.routes import batches, rekey, transactions
 from shardweave.cli import deletions
 from shardweave.database import shadow
+from shardweave.errors import LimitExceeded
 from shardweave.keys import entity_keys, sharding
 from shardweave.keys.shard_key.external import MAX_TEXT_CHARACTERS
 from shardweave.keys.shard_key.identifiers import MAX_ID_BYTES
@@ -36,8 +37,9 @@ from shardweave.reshard import admin, phases, timings
 from shardweave.reshard.load.policy import Policy
 from shardweave.schema import nested_elements, read_models
 from shardweave.schema.checks import indexes
-from shardweave.store import idempotency, outcomes
+from shardweave.store import outcomes
 from shardweave.store.events import event_applier, record_feed
+from shardweave.store.idempotency_keys import MAX_KEY_CHARACTERS
 from shardweave.store.lookups import backfill_state, lookup_queries, lookup_records
 from shardweave.store.relations import deletion_work
 from shardweave.table import conditions as table_conditions
@@ -124,7 +126,7 @@ SAID: dict[str, tuple[str, ...]] = {
         f"A batch has up to {batches.MAX_ITEMS} different records",
         f"A batch has at most {batches.MAX_SECONDS:.0f} seconds",
         f"carries out up to {transactions.MAX_OPERATIONS} operations",
-        f"`Idempotency-Key` (1 to {idempotency.MAX_KEY_CHARACTERS} visible ASCII characters",
+        f"`Idempotency-Key` (1 to {MAX_KEY_CHARACTERS} visible ASCII characters",
         f"DynamoDB limits a record to {values.MAX_ITEM_BYTES:,} bytes",
         f"Shardweave reserves {entity_keys.RESERVE_BYTES} bytes for each sharded key",
     ),
@@ -180,3 +182,40 @@ SAID: dict[str, tuple[str, ...]] = {
 def test_a_page_says_what_holds(page: str, sentence: str) -> None:
     path = ROOT / page if page == "README.md" else ROOT / "docs" / page
     assert sentence in " ".join(path.read_text(encoding="utf-8").split())
+
+
+class Parent(Entity, token="parent"):
+    parent_id: str = unique_property()
+
+
+class Child(Entity, token="child"):
+    child_id: str = unique_property()
+    parent_id: str
+    parent = belongs_to(Parent, by="parent_id", enforced=True)
+
+
+class NamedChild(Entity, token="named"):
+    child_id: str = unique_property()
+    parent_id: str
+    code: str
+    place: str
+    codes = Unique("code")
+    places = Lookup("place")
+    parent = belongs_to(Parent, by="parent_id", enforced=True)
+
+
+@pytest.mark.parametrize(("model", "most"), [(Child, 98), (NamedChild, 32)])
+def test_so_many_children_are_written_in_one_transaction(model: type[Entity], most: int) -> None:
+    guide = " ".join((ROOT / "docs" / "relations-and-lookups.md").read_text(encoding="utf-8").split())
+    assert "count as one write: up to 98, or 32 if each has two lookups" in guide
+    more = {"code": "c", "place": "p"} if model is NamedChild else {}
+    with Database(Schema([Parent, Child, NamedChild])) as db:
+        db.create(Parent(parent_id="p"))
+
+        def creates(count: int) -> list[Create]:
+            every = [{"child_id": f"{n}", "parent_id": "p", **dict.fromkeys(more, f"{n}")} for n in range(count)]
+            return [Create(each, model) for each in every]
+
+        with pytest.raises(LimitExceeded):
+            db.transact(creates(most + 1))
+        assert len(db.transact(creates(most))) == most
