@@ -23,6 +23,7 @@ from shardweave.schema.property_options import ttl_property, unique_property
 from shardweave.schema.schema import Schema
 from shardweave.service.build import feeding
 from shardweave.store import Create, Delete, RetryClock, Store
+from shardweave.store.operations import NONE_VISIBLE, Visible
 from shardweave.store.relations.deletion_work import deletion_key
 from shardweave.store.relations.enforced import DELETING, counter_key
 from shardweave.table.fault_injection import WRITES, Call, Crash, Crashed, Script
@@ -128,6 +129,17 @@ def test_its_progress_is_what_the_counter_says() -> None:
     assert world.other.delete(Room, "r")
     assert list(world.other.deletions()) == []
     assert is_gone(world)
+
+
+def test_how_many_are_left_is_only_told_to_those_who_may_see_all_of_them() -> None:
+    world, _ = hotel()
+    for related, words in (
+        (lambda token: Visible(), f"{MANY} of them are left"),
+        (lambda token: NONE_VISIBLE, "some of them are left"),
+        (None, f"{MANY} of them are left"),
+    ):
+        with pytest.raises(DeleteIncomplete, match=words):
+            world.store.delete(Room, "r", seconds=0, related=related)
 
 
 def test_what_fits_one_transaction_is_not_stored() -> None:

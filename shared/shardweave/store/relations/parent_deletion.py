@@ -178,10 +178,14 @@ class Removing:
         return course.ends - self.waiting.monotonic()
 
     def _incomplete(self, step: DeleteStep) -> DeleteIncomplete:
-        """The error that the time has ended, and how far the deletion is, if its work is stored."""
+        """The error that the time has ended, and how far the deletion is, if its work is stored. How many children are
+        left is only for callers who may see all of them."""
         (counter,) = self.reader.items([counter_key(step.entity, step.identity)])
         left = sum((counter or {}).get(link.attribute, 0) for link in step.entity.children)
-        many = f"{left} of them are left" if left else "they are gone, but the record itself is not"
+        claims, related = step.entity.claims.values(), step.related
+        told = related is None or all(related(link.token).has_all(claims) for link in step.entity.children)
+        number = str(left) if told else "some"
+        many = f"{number} of them are left" if left else "they are gone, but the record itself is not"
         return DeleteIncomplete(
             f"there was no time for all records that belong to the {step.entity.token}; {many}",
             where=", ".join(step.entity.identity),
