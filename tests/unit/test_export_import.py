@@ -150,12 +150,11 @@ def test_of_two_imports_at_once_each_record_is_counted_as_written_by_one(
 
 @pytest.mark.parametrize("rate", [1, 3, 1000])
 def test_no_more_records_come_in_in_a_second_than_may(rate: int, tmp_path: Path) -> None:
-    world, waited = Clinic(), [0.0]
+    world, waited, told = Clinic(), [0.0], list[tuple[float, int]]()
     export(world, tmp_path).run()
     other = another(world)
     waiting = RetryClock(sleep=lambda seconds: waited.__setitem__(0, waited[0] + seconds), monotonic=lambda: waited[0])
     store = Store(SCHEMA, other.inner, clock=other.clock, maps=other.maps, waiting=waiting)
-    told = list[tuple[float, int]]()
     importing = Import(store.parts, other.clock, rate=rate)
     report = importing.run(lines_of(tmp_path), lambda so_far: told.append((waited[0], so_far.written)))
     assert all(written <= rate * (seconds + 1) for seconds, written in told)
