@@ -235,7 +235,8 @@ def service_of(keys: list[list[tuple[str, bool]]]) -> ModuleType:
     for number, key in enumerate(keys):
         elements = [desc(name) if descends else name for name, descends in key]
         members[f"r{number}_range_key"] = RangeKey(*elements)
-    thing = type(Entity)("Thing", (Entity,), members)
+    of_entities: Any = type(Entity)
+    thing = of_entities("Thing", (Entity,), members)
     indexes = [Index(f"key{number}", "all_hash_key", f"r{number}_range_key") for number in range(len(keys))]
     made = ModuleType("made")
     made.schema = lambda key_format: Schema([thing], indexes, key_format=key_format)  # type: ignore[attr-defined]
