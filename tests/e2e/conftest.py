@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,13 +108,31 @@ def issuer() -> Iterator[Issuer]:
     issuer.close()
 
 
+@pytest.fixture(scope="session")
+def made_assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the processes of a run keep the assets that a deployment has made. The CDK makes and packs none anew that
+    is there by its hash."""
+    folder = tmp_path_factory.getbasetemp()
+    made = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "assets"
+    (made / ".cache").mkdir(parents=True, exist_ok=True)
+    return made
+
+
+def assets_of(folder: Path) -> list[Path]:
+    """The assets in a folder of the CDK, and the packed ones, relative to it."""
+    return [each.relative_to(folder) for pattern in ("asset.*", ".cache/*.zip") for each in folder.glob(pattern)]
+
+
 @pytest.fixture(scope="module")
-def start_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Emulator]]:
+def start_emulator(tmp_path_factory: pytest.TempPathFactory, made_assets: Path) -> Iterator[Callable[..., Emulator]]:
     """Starts emulators, and stops them when the tests of the file have run."""
     started: list[Emulator] = []
 
     def start(**options: bool) -> Emulator:
         emulator = Emulator(Path(tmp_path_factory.mktemp("emulator")), free_port(), **options)
+        (output_of(emulator) / ".cache").mkdir(parents=True)
+        for each in assets_of(made_assets):
+            (output_of(emulator) / each).symlink_to(made_assets / each)
         emulator.start()
         started.append(emulator)
         return emulator
@@ -120,6 +140,15 @@ def start_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callabl
     yield start
     for emulator in started:
         emulator.stop()
+        for each in assets_of(output_of(emulator)):
+            with suppress(OSError):  # Another process has kept it.
+                if not (made_assets / each).exists():
+                    (output_of(emulator) / each).rename(made_assets / each)
+
+
+def output_of(emulator: Emulator) -> Path:
+    """Where templates for an emulator are made, with their assets."""
+    return emulator.folder / "cdk.out"
 
 
 def eventually(check: Callable[[], bool], seconds: float = 600.0) -> bool:

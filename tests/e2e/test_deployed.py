@@ -18,7 +18,7 @@ from shardweave.cdk.emulator import Emulator
 from shardweave.cdk.sources import ROOT
 from shardweave.schema.manifest import encode_index, manifest_of
 from shardweave.service.loader import service_module
-from tests.e2e.conftest import SERVICE, STAGE, Deployed, deployed, eventually
+from tests.e2e.conftest import SERVICE, STAGE, Deployed, deployed, eventually, output_of
 from tests.e2e.issuer import AUDIENCE, Issuer
 from tests.e2e.operator_commands import Commands, Finished
 
@@ -218,7 +218,7 @@ def deploy_again(stack: Deployed, **context: str) -> subprocess.CompletedProcess
     options = ["--service", SERVICE, "--stage", STAGE, "--poll", "0.2", "--require-approval", "never"]
     options += [part for key, value in context.items() for part in ("-c", f"{key}={value}")]
     return subprocess.run(
-        [ROOT / "run", "deploy", *options, "--output", stack.emulator.folder / "cdk.out"],
+        [ROOT / "run", "deploy", *options, "--output", output_of(stack.emulator)],
         env=stack.emulator.variables,
         capture_output=True,
         text=True,

@@ -20,7 +20,7 @@ from shardweave.cdk.emulator import ACCOUNT, CREDENTIALS, REGION, Emulator
 from shardweave.cdk.sources import ROOT
 from shardweave.keys.key_format import ORDERED
 from shardweave.service.loader import service_schema
-from tests.e2e.conftest import SERVICE, Deployed
+from tests.e2e.conftest import SERVICE, Deployed, output_of
 
 STAGE = "kept"
 NAME = stack_name(SERVICE, STAGE)
@@ -49,9 +49,9 @@ def stack(start_emulator: Callable[..., Emulator]) -> Deployed:
     return stack
 
 
-def deploy(stack: Deployed, folder: Path, **choices: str) -> subprocess.CompletedProcess[str]:
-    options: list[str | Path] = ["--service", SERVICE, "--stage", STAGE, "--poll", "0.2", "--manifests", folder]
-    options += ["--require-approval", "never", "--output", folder / "cdk.out"]
+def deploy(stack: Deployed, manifests: Path, **choices: str) -> subprocess.CompletedProcess[str]:
+    options: list[str | Path] = ["--service", SERVICE, "--stage", STAGE, "--poll", "0.2", "--manifests", manifests]
+    options += ["--require-approval", "never", "--output", output_of(stack.emulator)]
     return run(stack.emulator, "deploy", *options, *of_context(choices))
 
 
@@ -85,7 +85,7 @@ def test_in_another_account_or_region_nothing_is_begun(stack: Deployed, tmp_path
         done = deploy(stack, tmp_path, **{choice: value})
         assert done.returncode == 2
         assert f"the stage belongs to {value}" in done.stderr
-    assert not (tmp_path / "cdk.out").exists()
+    assert not list(output_of(stack.emulator).rglob("manifest.json")), "nothing was synthesized"
 
 
 def test_a_first_deployment_that_fails_leaves_nothing(stack: Deployed, tmp_path: Path) -> None:
