@@ -38,7 +38,7 @@ WIDER = ShardBump(0, char_bits=1, chars=4)
 FEW = 30
 RECORDS = int(os.environ.get("SHARDWEAVE_DOCTOR_RECORDS", str(FEW)))
 PROJECTS = max(5, RECORDS // 50)
-PAUSE = 0.0 if RECORDS <= FEW else 0.02
+PAUSE = 0.002 if RECORDS <= FEW else 0.02
 """The seconds between two writes of a writer: those of many records last as long as the doctor takes for them."""
 WRITERS = int(os.environ.get("SHARDWEAVE_DOCTOR_WRITERS", "3"))
 
