@@ -31,6 +31,7 @@ from tests.integration.local_server import LocalServer
 RETRY_SECONDS = 600
 """No measure: what is not answered by then never will be."""
 PAUSE_SECONDS = 0.02
+"""Between two requests of one part of a load."""
 BENEFICIARY = "moved"
 BY_TIME, BY_NAME = "index=created", f"beneficiaryId={BENEFICIARY}&index=userBeneficiaryLastName"
 WALKS = (BY_TIME, BY_NAME)
@@ -79,7 +80,7 @@ class Session:
             self._timed(Timed(kind, began, time.monotonic() - began))
         return response.status, json.loads(content) if content else None
 
-    def walk(self, query: str, limit: int, life: float = math.inf) -> Iterator[str]:
+    def walk(self, query: str, limit: int, life: float = math.inf, pause: float = PAUSE_SECONDS) -> Iterator[str]:
         """The ids of all users, page by page. Raises LivedOut where that takes longer than the `life` of tokens."""
         began, token = time.monotonic(), ""
         while True:
@@ -94,7 +95,7 @@ class Session:
             if page["nextToken"] is None:
                 return
             token = page["nextToken"]
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(pause)
 
 
 class LivedOut(Exception):
@@ -104,12 +105,13 @@ class LivedOut(Exception):
 @dataclass
 class Load:
     """What runs beside a re-shard. `kept` are the users that never change; `limit` is how many a page has,
-    `life` how many seconds tokens live."""
+    `life` how many seconds tokens live, `pause` how many are between two requests of a part."""
 
     server: LocalServer
     kept: tuple[str, ...]
     limit: int = 250
     life: float = math.inf
+    pause: float = PAUSE_SECONDS
     writers: int = 2
     faults: list[str] = field(default_factory=list)
     done: Counter[str] = field(default_factory=Counter)
@@ -158,7 +160,7 @@ class Load:
                 self.done[done] += 1
                 if stop.is_set():
                     break
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(self.pause)
         except Exception as error:  # noqa: BLE001 - of whatever kind: a thread's end is to be seen by the test
             self.faults.append(f"{type(error).__name__}: {error}")
         self.done["repeated"] += session.repeated
@@ -177,7 +179,7 @@ class Load:
             while True:
                 began = time.monotonic()
                 try:
-                    met = Counter(session.walk(query, self.limit, self.life))
+                    met = Counter(session.walk(query, self.limit, self.life, self.pause))
                 except LivedOut:
                     yield "lived out"
                     continue

@@ -19,6 +19,9 @@ from tests.unit.cli_world import shardweave
 FOUR = {"charBits": 2, "chars": 1}
 SIXTEEN = {"charBits": 2, "chars": 2}
 SIXTY_FOUR = {"charBits": 2, "chars": 3}
+PAUSE_SECONDS = 0.08
+"""Between two requests of one part of the load: most of the time goes by in waits, and walks are there to be met by a
+phase that changes."""
 FORWARD = ["dual_old", "dual_new", "new_only", "purge", "stable"]
 
 
@@ -51,7 +54,7 @@ def server(tmp_path: Path, kept: tuple[str, ...]) -> Iterator[LocalServer]:
 
 
 def test_there_and_back_and_two_that_are_taken_back(server: LocalServer, kept: tuple[str, ...]) -> None:
-    load, session = Load(server, kept, life=walk_seconds(kept)), Session(server)
+    load, session = Load(server, kept, life=walk_seconds(kept), pause=PAUSE_SECONDS), Session(server)
     operator = Operating(session, len(kept))
     with load.running():
         operator.start(SIXTEEN)
@@ -79,7 +82,7 @@ def test_indexes_with_shards_of_their_own_move_under_load(tmp_path: Path, kept: 
     waits = waits_for(walk_seconds(few))
     arguments = ("--empty", "--service", "user_service_lean", "--reshard-waits", waits)
     server = LocalServer.start(tmp_path / "data", *arguments)
-    load, session = Load(server, few, life=walk_seconds(few)), Session(server)
+    load, session = Load(server, few, life=walk_seconds(few), pause=PAUSE_SECONDS), Session(server)
     operator = Operating(session, len(few))
     with load.running():
         operator.start(SIXTY_FOUR)
