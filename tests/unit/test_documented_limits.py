@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -41,6 +42,7 @@ from shardweave.store import outcomes
 from shardweave.store.events import event_applier, record_feed
 from shardweave.store.idempotency_keys import MAX_KEY_CHARACTERS
 from shardweave.store.lookups import backfill_state, lookup_queries, lookup_records
+from shardweave.store.operations import Operation
 from shardweave.store.relations import deletion_work
 from shardweave.table import conditions as table_conditions
 from shardweave.table import operations, retry, values
@@ -219,3 +221,9 @@ def test_so_many_children_are_written_in_one_transaction(model: type[Entity], mo
         with pytest.raises(LimitExceeded):
             db.transact(creates(most + 1))
         assert len(db.transact(creates(most))) == most
+
+
+@pytest.mark.parametrize("page", ["writing.md", "glossary.md"])
+def test_a_page_names_every_operation(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert [each.__name__ for each in get_args(Operation) if f"`{each.__name__}`" not in text] == []
