@@ -12,6 +12,7 @@ be stopped anywhere, at a page's end or by force, and goes on from what was save
 same in the end. Findings name keys and properties, no other values.
 
 State that is kept (see `progress`), every few seconds and at the end of a run:
+    of, began   the declaration, with another of which it begins anew; and when it began
     part        which of the above it is at; `lanes`, how far in the records
     found       see `findings`; `late`, what has to stay so (see `late_findings`); `behind`, see `sequences_behind`
     postponed   what is put right when all else is
@@ -27,13 +28,16 @@ parent, of a page together; the indexes once. Where an index or a counter seems 
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ConfigurationError, Fault, ReshardUnreadable
+from ..reshard.declaration_guard import schema_of
 from ..reshard.leased_maps import NO_FORMS
 from ..reshard.retrying_reads import Asking
+from ..schema.manifest import encode_manifest, manifest_of
 from ..schema.old_forms import OldForm
 from ..store.parts import StoreParts
 from ..table.metered import MeteredTable, metered
@@ -48,7 +52,7 @@ from .findings import Finding, Findings
 from .index_examination import IndexExaminer
 from .late_findings import LateFindings
 from .looking import Spaces
-from .progress import Progress
+from .progress import Progress, declared
 from .recount import Recount
 from .repairs import Repairs
 from .sequences_behind import BEHIND, SequencesBehind
@@ -137,6 +141,9 @@ class Doctor:
         self._sum_recount = SumRecount(parts, self._asking, held=held)
         self._late = LateFindings(self._examiner.confirm, parts.waiting, names)
         self._progress = Progress(parts, "doctor")
+        entities = parts.schema.entities.values()
+        self._of = declared(encode_manifest(manifest_of(parts.schema)), *(schema_of(each) for each in entities))
+        self._began = 0
         self._behind = SequencesBehind()
         self._sums: dict[str, Sums] = {}
         self._postponed: list[_Postponed] = []
@@ -389,9 +396,14 @@ class Doctor:
     def _begin(self) -> Mapping[str, Any]:
         """Take up what an earlier run has saved, if it was asked for the same."""
         saved = self._progress.sound(self._decoded)
-        if saved.get("skip") != sorted(self._skip) or saved.get("repair") != (self._repairs is not None):
+        asked = {"of": self._of, "skip": sorted(self._skip), "repair": self._repairs is not None}
+        if any(saved.get(name) != each for name, each in asked.items()):
             saved = {}
         self._sums, self.report = self._decoded(saved)
+        self._began = int(saved.get("began", self._clock()))
+        if saved:
+            began = dt.datetime.fromtimestamp(self._began / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+            self._say(f"goes on with the examination that began at {began}")
         self._behind = SequencesBehind.decode(saved.get("behind", ()))
         return saved
 
@@ -406,6 +418,7 @@ class Doctor:
         for each in saved.get("postponed", ()):
             _Postponed.decode(each, self._names)
         int(saved.get("tries", 0))
+        dt.datetime.fromtimestamp(int(saved.get("began", 0)) / 1000, dt.UTC)
         part = PARTS[PARTS.index(saved["part"])]
         if "place" in saved and (steps := self._steps(part)) is not None:
             steps.check(saved["place"])
@@ -427,6 +440,8 @@ class Doctor:
         self._progress.save(
             {
                 "part": report.part,
+                "of": self._of,
+                "began": self._began,
                 "skip": sorted(self._skip),
                 "repair": report.repairing,
                 "found": report.findings.encode(),

@@ -6,12 +6,16 @@ Format, one record for each piece of work:
     state      {...}                  the work's own, see there
     rev        a revision, new with every change
 
+What was done with another declaration is not gone on with: a work that depends on it keeps a digest of it (`of`).
+
 Every change is one put on condition of the revision that was seen. So of two processes that do the same work one stops,
 with a Conflict. For a process that may not write to the table, the progress is not stored.
 """
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,9 +31,34 @@ from ..table.operations import Action, DeleteItem, PutItem
 from ..table.values import Item, Value
 
 
+def declared(*parts: object) -> str:
+    """A digest of a declaration: of texts that say all that a work depends on, and of classes and functions as they are
+    written in a file; of those that are in none, the name alone."""
+    told = [part if isinstance(part, str) else _written(part) for part in parts]
+    return hashlib.blake2b(repr(told).encode(), digest_size=12).hexdigest()
+
+
+def _written(part: Any) -> list[str]:
+    classes = part.__mro__ if isinstance(part, type) else (part,)
+    return [
+        _source(each) for each in classes if str(getattr(each, "__module__", "")).partition(".")[0] not in _LIBRARIES
+    ]
+
+
+def _source(part: Any) -> str:
+    try:
+        return inspect.getsource(part)
+    except (OSError, TypeError):
+        return str(getattr(part, "__qualname__", type(part).__qualname__))
+
+
 def progress_key(schema: Schema, name: str) -> dict[str, Value]:
     """The key of a piece of work's record."""
     return {schema.hash_key: f"{PARTITION}{schema.key_format.shard_delimiter}", schema.range_key: name}
+
+
+_LIBRARIES = (__name__.partition(".")[0], "builtins", "pydantic", "typing", "abc")
+"""Whose classes are no part of a declaration."""
 
 
 @dataclass

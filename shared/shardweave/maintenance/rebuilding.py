@@ -9,7 +9,7 @@ were, and the second count is what it would be without the rebuild. A rebuild be
 keeps it. It may be repeated; what is right already is written only for its mark.
 
 State that is kept (see `progress`), saved every few seconds and at the end of a run that is stopped:
-    rebuild    its name
+    rebuild    its name; `of`, the declaration of the read model, with another of which a new one begins
     phase      which of the above, and `entity`: the how manieth that is written
     map        the shard map under which the places mean something, where the records of one entity are read
     lanes      see `walk`
@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import Conflict, InputError, RecordUnreadable, ShardweaveError, TransactionCanceled, TransactionConflict
+from ..reshard.declaration_guard import schema_of
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import EntityType
 from ..schema.read_models import ReadModel
@@ -36,7 +37,7 @@ from ..store.lookups.lookup_records import owner_identity
 from ..store.parts import StoreParts
 from ..table.concurrency import run_concurrently
 from ..table.values import Item
-from .progress import Progress
+from .progress import Progress, declared
 from .walk import PAGE, Lanes, Pace, Walk, entity_lanes, saved_places, table_lanes
 
 SAVED_SECONDS = 5.0
@@ -89,6 +90,9 @@ class Rebuild:
         self._feed = RecordFeed(parts)
         self._progress = Progress(parts, f"rebuild#{read_model.name}")
         self._asking = Asking(parts.table, parts.waiting)
+        models = (*read_model.records, *read_model.writes)
+        placed = [schema_of(parts.schema[each]) for each in models]
+        self._of = declared(*placed, *models, read_model.project)
         self._name = ""
         self.report = RebuildReport(read_model.name)
 
@@ -100,6 +104,8 @@ class Rebuild:
         """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
         Raises Conflict when another process does the same."""
         saved = self._progress.sound(lambda saved: _decoded(self._read_model.name, saved))
+        if saved.get("of") != self._of:
+            saved = {}
         self._name = str(saved.get("rebuild") or self._parts.context.new_revision())
         self.report = _decoded(self._read_model.name, saved)
         for phase, number in self._stages(saved):
@@ -173,6 +179,7 @@ class Rebuild:
         self._progress.save(
             {
                 "rebuild": self._name,
+                "of": self._of,
                 "phase": phase,
                 "entity": number,
                 "map": began,

@@ -8,7 +8,8 @@ last change stay. Validators do not run again on what is stored. A record that i
 read, so a rewrite may be repeated. Afterwards, lookups and enforced relations that do not hold all records are filled.
 
 State that is kept (see `progress`), saved every few seconds and at the end of a run that is stopped:
-    map                       the shard map under which the places mean something; under another one it begins anew
+    of, map                   the declaration by which records were rewritten, and the shard map under which the places
+                              mean something; with another one it begins anew
     lanes                     see `walk`
     read, written, refused    counts; `examples` of what was refused, by key and code
 
@@ -31,6 +32,7 @@ from ..errors import (
     ValidationFailed,
     ValueRefused,
 )
+from ..reshard.declaration_guard import schema_of
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import MARK, REVISION, EntityType
 from ..store.attempts import AttemptContext
@@ -41,7 +43,7 @@ from ..store.writing.write_steps import Context, WritePlan, WriteStep, replaceme
 from ..table.concurrency import MAX_WORKERS, run_concurrently
 from ..table.conditions import compare
 from ..table.values import Item
-from .progress import Progress
+from .progress import Progress, declared
 from .walk import PAGE, Pace, Walk, entity_lanes, saved_places
 
 SAVED_SECONDS = 5.0
@@ -116,6 +118,7 @@ class Rewrite:
         self._rate = rate
         self._progress = Progress(parts, f"rewrite#{entity.token}")
         self._asking = Asking(parts.table, parts.waiting)
+        self._of = declared(schema_of(entity), entity.model)
         self.report = RewriteReport(entity.token)
 
     def run(
@@ -126,6 +129,8 @@ class Rewrite:
         """Go on from where an earlier run came to, to the end, or until `stop` says so; `follow` is told of each round.
         Raises Conflict when another process does the same."""
         saved = self._progress.sound(lambda saved: _decoded(self._entity.token, saved))
+        if saved.get("of") != self._of:
+            saved = {}
         while not self._walked(saved, follow, stop):
             saved = {}
         if self.report.done:
@@ -154,7 +159,7 @@ class Rewrite:
                 return False
             stopping = stop() and not walk.done
             if stopping or waiting.monotonic() - kept_at >= SAVED_SECONDS:
-                self._progress.save({"map": _map(moment), **_encoded(self.report, walk)})
+                self._progress.save({"of": self._of, "map": _map(moment), **_encoded(self.report, walk)})
                 kept_at = waiting.monotonic()
             follow(self.report)
             if stopping:
