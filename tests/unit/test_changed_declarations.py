@@ -123,3 +123,4 @@ def test_a_digest_follows_texts_and_what_is_written_and_names_what_is_written_no
     made = type("Made", (), {})
     assert declared(made) == declared(type("Made", (), {}))
     assert declared(functools.partial(people)) == declared(functools.partial(schema_of))
+    assert declared([]) == declared([1]), "also of what has no hash"

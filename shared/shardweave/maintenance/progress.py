@@ -18,6 +18,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ..errors import AccessDenied, Conflict
@@ -45,9 +46,12 @@ def _written(part: Any) -> list[str]:
     ]
 
 
+_getsource = lru_cache(maxsize=256)(inspect.getsource)
+
+
 def _source(part: Any) -> str:
     try:
-        return inspect.getsource(part)
+        return _getsource(part)
     except (OSError, TypeError):
         return str(getattr(part, "__qualname__", type(part).__qualname__))
 
