@@ -18,14 +18,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from shardweave.api.explorer.files import PAGE, POLICY, page_files
 from shardweave.cdk.deployed_api import DeployedApi
 from shardweave.cdk.emulator import Emulator
 from shardweave.cdk.sources import ROOT
 from tests.browser.browsing import launched, opened
-from tests.e2e.conftest import Deployed, deployed
+from tests.e2e.conftest import Deployed, deployed, eventually
 from tests.e2e.front import front
 from tests.e2e.issuer import AUDIENCE, Issuer
 
@@ -211,6 +211,17 @@ def test_an_operator_gets_the_page_and_its_files_with_the_strict_policy(operator
     assert operator.get("/explorer/none.js").status == 404
 
 
+def is_shown(page: Page, row: Locator) -> bool:
+    """Whether a row is there. If not, the page is asked for again: a function that has only begun to start may have
+    refused its request."""
+    try:
+        expect(row).to_be_visible()
+    except AssertionError:
+        page.reload()
+        return False
+    return True
+
+
 def test_an_operator_reads_and_writes_in_the_explorer(
     operator: DeployedApi, issue: dict[str, Any], browser: Browser, tmp_path: Path
 ) -> None:
@@ -219,6 +230,7 @@ def test_an_operator_reads_and_writes_in_the_explorer(
     with front(operator) as address, explorer(address, token) as opened_at, opened(browser, opened_at) as page:
         page.goto(opened_at)
         row = page.locator(".grid tbody tr", has_text=issue["title"])
+        assert eventually(lambda: is_shown(page, row)), page.locator("body").inner_text()
         row.locator("button.link").click()
         page.locator("#edit").click()
         page.locator("#field-assignee").fill("olga")
