@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
-from shardweave.errors import KeyTooLong, SchemaError, ValidationFailed, ValueRefused, ValueTaken
+from shardweave.errors import KeyTooLong, LimitExceeded, SchemaError, ValidationFailed, ValueRefused, ValueTaken
 from shardweave.maintenance.doctor import Doctor
 from shardweave.maintenance.exporting import Export
 from shardweave.maintenance.importing import Import
@@ -263,3 +263,36 @@ def test_after_any_writes_each_member_finds_exactly_the_records_that_have_it(ste
         wanted = sorted(each for each, tags in model.items() if tag in {one.casefold() for one in tags})
         assert found(world, "tag", tag) == wanted
     assert sound(world)
+
+
+class Tagged(Entity, token="tagged"):
+    """Has more lookups of members than one transaction changes."""
+
+    tagged_id: str = unique_property()
+    ones: set[str] = Field(default_factory=set)
+    twos: set[str] = Field(default_factory=set)
+    threes: set[str] = Field(default_factory=set)
+
+    one_lookup = Lookup("ones")
+    two_lookup = Lookup("twos")
+    three_lookup = Lookup("threes")
+
+
+def test_one_record_with_more_members_than_a_transaction_has_actions_says_what_to_change() -> None:
+    store = World(schema=Schema([Tagged])).store
+    members = {name: {f"{name}{number}" for number in range(33)} for name in ("ones", "twos", "threes")}
+    made = store.create(Tagged(tagged_id="t", **members))
+    new = {name: {f"new {each}" for each in values} for name, values in members.items()}
+    for write in (
+        lambda: store.update(Tagged, "t", new),
+        lambda: store.put(Tagged(tagged_id="t", **new)),
+        lambda: store.create(Tagged(tagged_id="u", **members | {"ones": members["ones"] | {"one more"}})),
+    ):
+        with pytest.raises(LimitExceeded, match="actions, 100 are possible") as refused:
+            write()
+        assert (refused.value.where, refused.value.fix) == (
+            "record",
+            "change fewer of its values that lookups have at once",
+        )
+    assert store.batch_get(Tagged, ["t", "u"]) == [made, None]
+    assert store.update(Tagged, "t", {"ones": new["ones"]}).ones == new["ones"]

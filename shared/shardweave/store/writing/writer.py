@@ -380,10 +380,12 @@ def check_size(planned: Sequence[WriteAction], plans: Sequence[WritePlan] = (), 
         return
     fit = _fitting(plans, len(planned) - sum(len(plan.actions) for plan in plans))
     why = f" while a re-shard moves {', '.join(moving)}, whose records are written twice" if moving else ""
+    alone = len(plans) == 1
+    few = "change fewer of its values that lookups have at once" if alone else "write fewer records at once"
     raise LimitExceeded(
         f"the transaction has {amount}{why}, {most} are possible",
-        where="operations",
-        fix=f"write at most {fit} of its {len(plans)} operations at once" if fit else "write fewer records at once",
+        where="record" if alone else "operations",
+        fix=f"write at most {fit} of its {len(plans)} operations at once" if fit else few,
     )
 
 
