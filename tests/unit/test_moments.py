@@ -98,3 +98,10 @@ def test_a_clock_of_tests_takes_the_same() -> None:
     for given, message in refused:
         with pytest.raises(InputError, match=f"moment: {message}"):
             Clock().set(given)
+
+
+@pytest.mark.parametrize("seconds", ["10", None, True, -1, float("nan")])
+def test_what_is_no_number_of_seconds_is_refused(db: Database, seconds: Any) -> None:
+    with pytest.raises(InputError, match=r"^seconds: must be a number of seconds, 0 or more\. Fix: give 10\.0"):
+        db.continue_deletions(seconds=seconds)
+    assert db.continue_deletions(seconds=0.5) == 0

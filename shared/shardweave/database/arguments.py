@@ -74,6 +74,12 @@ def check_changes(changes: Any) -> None:
         raise InputError(f"must map properties to their new values, got {kind_of(changes)}", where="changes")
 
 
+def check_seconds(seconds: Any) -> None:
+    """Refuse a value that is not a number of seconds."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
+        raise InputError("must be a number of seconds, 0 or more", where="seconds", fix="give 10.0, or leave it out")
+
+
 def check_amounts(amounts: Any) -> None:
     """Refuse a value that does not map properties to amounts."""
     if not isinstance(amounts, Mapping):

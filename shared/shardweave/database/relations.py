@@ -23,7 +23,7 @@ from ..schema.related_lists import RelatedList
 from ..store import Store
 from ..store.outcomes import SECONDS, Deletion
 from ..store.relations.relation_loader import Related
-from .arguments import check_expanded
+from .arguments import check_expanded, check_seconds
 from .parts import found_page
 
 P = ParamSpec("P")
@@ -131,6 +131,7 @@ class Relations:
     def continue_deletions(self, *, seconds: float = SECONDS) -> int:
         """Continue such deletions that no process works on, for at most so many seconds, and return how many were
         continued. A deployed service and the local server do it by themselves."""
+        check_seconds(seconds)
         return self.store.continue_deletions(seconds=seconds)
 
     def _expanded(self, records: Sequence[Entity], names: Sequence[str]) -> list[dict[str, Related]]:
