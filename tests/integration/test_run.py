@@ -167,43 +167,47 @@ FAKE_PYTEST = """
 import sys, time
 from pathlib import Path
 stage = next(Path(each).name for each in sys.argv if Path(each).parent.name == "tests")
-began = Path("began")
-if stage == "e2e":
+behind = Path("began-e2e"), Path("began-browser")
+if stage in ("e2e", "browser"):
+    began = Path(f"began-{stage}")
     began.touch()
     while began.exists():
         time.sleep(0.01)
 elif stage == "package":
-    while not began.exists():
+    while not all(each.exists() for each in behind):
         time.sleep(0.01)
-    began.unlink()
+    for each in behind:
+        each.unlink()
 print("found by", stage, flush=True)
-sys.exit({"e2e": 3, "browser": 0, "package": 4}[stage])
+sys.exit({"e2e": 3, "browser": 0, "infra": 0, "package": 4}[stage])
 """
 
 RUN_STAGES = """
 import runpy
 run = runpy.run_path("run")
 stage = run["Stage"]
-behind = stage("e2e", group="runtime", spread="", behind=True)
-others = [stage("browser", group="runtime", spread=""), stage("package", group="runtime", spread="")]
-print(run["run_stages"]([behind, *others], [], None))
+behind = [stage(name, group="runtime", spread="", behind=True) for name in ("e2e", "browser")]
+others = [stage(name, group="runtime", spread="") for name in ("infra", "package")]
+print(run["run_stages"]([*behind, *others], [], None))
 print(run["run_stages"]([others[0]], [], None))
 """
 
 
-def test_a_stage_runs_behind_the_others_and_tells_what_it_found_after_them(checkout: Checkout) -> None:
+def test_stages_run_behind_the_others_and_tell_what_they_found_after_them(checkout: Checkout) -> None:
     (checkout.root / "shared" / "pytest.py").write_text(FAKE_PYTEST)
     command = [sys.executable, "-c", RUN_STAGES]
     done = subprocess.run(command, check=True, cwd=checkout.root, capture_output=True, text=True)
     assert done.stdout.splitlines() == [
-        "found by browser",
+        "found by infra",
         "found by package",
         "found by e2e",
-        "{'browser': 0, 'package': 4, 'e2e': 3}",
         "found by browser",
-        "{'browser': 0}",
+        "{'infra': 0, 'package': 4, 'e2e': 3, 'browser': 0}",
+        "found by infra",
+        "{'infra': 0}",
     ]
-    assert "== e2e tests, which ran while the others did ==" in done.stderr
+    for stage in ("e2e", "browser"):
+        assert f"== {stage} tests, which ran while the others did ==" in done.stderr
 
 
 RUN_ONE_STAGE = """
