@@ -1,6 +1,7 @@
 """The service under attack: every kind of declaration that keeps something from somebody.
 
 Realm    found by its tenant and name; its owner may read, change and delete it, an administrator makes it
+Diary    its key says whose it is, so that its owner may make it where it is asked for
 Item     its ids are made up; owner, tenant, private note, lookups, a number, a parent realm, relations; external keys
 Audit    written by the service alone
 Badge    a read model of events; everybody of the tenant may read it
@@ -65,6 +66,24 @@ class Realm(
     name: str
     user_id: str
     motto: str | None = None
+    visits: int = 0
+
+
+class Diary(
+    Entity,
+    token="diary",
+    collection="diaries",
+    partition=("tenant_id", "user_id"),
+    sort="day",
+    access=[ADMIN, Allow("*", owner="user_id")],
+):
+    """Somebody's own, by its key."""
+
+    tenant_id: str = claim_property("tenant")
+    user_id: str
+    day: str
+    text: str = ""
+    visits: int = 0
 
 
 class Item(Entity, token="item", origin="i", shard_bumps=BUMPS, access=[ADMIN, Allow("*", owner="user_id")]):
@@ -82,6 +101,7 @@ class Item(Entity, token="item", origin="i", shard_bumps=BUMPS, access=[ADMIN, A
     see_id: str | None = None
     see_ids: list[str] = Field(default_factory=list)
     see_slug: str | None = None
+    visits: int = 0
     note: str | None = private_property(default=None)
 
     tenant_hash_key = HashKey("tenant_id")
@@ -135,7 +155,7 @@ def project(event: Coloured) -> Several[Action]:
 
 
 SCHEMA = Schema(
-    entities=[Realm, Item, Audit, Badge, Ledger],
+    entities=[Realm, Diary, Item, Audit, Badge, Ledger],
     indexes=[
         Index("byTitle", "tenant_hash_key", "title_range_key", entities=(Item,)),
         Index("titles", "tenant_hash_key", "title", entities=(Item,), projection=("user_id",)),
@@ -166,6 +186,8 @@ BOBS: dict[str, Any] = {
     "colour": "red",
     "text": f"{MARK} text",
     "num": 1,
+    "day": "monday",
+    "visits": 481516,
 }
 """What Bob's records have, by property. Their attackers guess all of it."""
 
@@ -188,6 +210,7 @@ def fortress(*, with_bobs: bool, rates: Rates | None = None) -> Gate:
         store.create(Item(item_id=f"{owner}s-item", slug=f"{owner}s", label=owner, **mine, **leads))
     if with_bobs:
         store.create(Realm(tenant_id="acme", name="bobs-realm", user_id="bob", motto=BOBS["motto"]))
+        store.create(Diary(tenant_id="acme", user_id="bob", day=BOBS["day"], text=BOBS["text"], visits=BOBS["visits"]))
         named = ("itemId", "tenantId", "userId", "realmName", "slug", "label", "title", "note")
         store.create({name: BOBS[name] for name in named}, Item)
         store.create({**{name: BOBS[name] for name in named}, "itemId": "bobs-other", "slug": "other"}, Item)

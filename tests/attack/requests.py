@@ -49,6 +49,11 @@ class Described:
         return str(self.content["operationId"])
 
     @property
+    def collection(self) -> str:
+        """The part of the path behind the version, empty without one."""
+        return [*self.path.split("/"), "", ""][2]
+
+    @property
     def is_open(self) -> bool:
         """Whether the document says that nobody need be known for it."""
         return self.name == "getOpenApi"

@@ -13,6 +13,7 @@ import pytest
 
 from shardweave.table.operations import PutItem, Scan
 from shardweave.wire.record_models import RecordModels
+from tests.attack.foreign_writes import bobs_keys, foreign_writes
 from tests.attack.fortress import BOBS, MARK, SCHEMA, Item, fortress
 from tests.attack.gate import Gate, Told, described
 from tests.attack.requests import Described, Document, Request
@@ -60,6 +61,9 @@ def attacks(document: Document, attacker: Attacker, keys: Mapping[str, str]) -> 
             plain = document.request(each, values, kind, path_values=target)
             matches = MATCHES if each.parameters("header") and each.method != "GET" else MATCHES[:1]
             yield from (replace(plain, headers={**plain.headers, **more}) for more in matches)
+        yield from foreign_writes(
+            document.request(each, BOBS, "write", path_values=target), each, document, keys, attacker.own
+        )
         if each.method == "GET":
             yield from _reads(document.request(each, BOBS, "read", path_values=target), each)
         if each.method == "GET" and is_item and "{key}" in each.path:
@@ -109,13 +113,13 @@ def _asked(
                 for more in MORE if index in INDEXES and len(conditions) == 1 else ():
                     yield replace(request, kind=f"query with {next(iter(more))}").with_json({**asked, **more})
     if "keys" in members:
-        listed = list(keys.values()) if "/items" in each.path else [{"tenantId": "acme", "name": "bobs-realm"}]
+        listed = list(keys.values()) if each.collection == "items" else [bobs_keys(keys)[each.collection]]
         yield replace(request, kind="batch").with_json({"keys": listed})
         expand = ["realm", "see", "seeAll", "seeBySlug"]
         yield replace(request, kind="expand").with_json({"keys": [keys[attacker.own]], "expand": expand})
     if "puts" in members:
         mine = {**attacker.writes, **_mine(attacker)}
-        listed = [keys["bobs-item"]] if "/items" in each.path else [{"tenantId": "acme", "name": "bobs-realm"}]
+        listed = [bobs_keys(keys)[each.collection]]
         yield replace(request, kind="batch").with_json({"deletes": listed})
         shown = {n: v for n, v in mine.items() if v is not None and n in document.members(_item(document, members))}
         for puts in ([shown], [{**shown, "key": keys["bobs-item"]}], [{**shown, "itemId": "bobs-item"}]):
@@ -217,6 +221,11 @@ FLOORS = {
     "expand": 10,
     "batch": 6,
     "lead to it": 10,
+    "upsert": 20,
+    "add": 9,
+    "patches": 3,
+    "together": 20,
+    "check": 20,
     "query with filter": 50,
     "query with hydrate": 20,
     "query with stats": 20,
