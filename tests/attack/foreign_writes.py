@@ -1,5 +1,5 @@
-"""Writes that name what is somebody else's by its key, in every form that a key has in a body: changes, additions and
-upserts, one by one, in a transaction, and in a batch."""
+"""Writes that name what is somebody else's by its key, in every form that a key has in a body: changes, additions,
+upserts and those that return what was there, one by one, in a transaction, and in a batch."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ def foreign_writes(
     """All of them that an operation takes. `request` is one that fits it, `own` the attacker's item."""
     named, collection = bobs_keys(keys), each.collection
     if each.method == "PATCH" and collection in NAMED_BY_OTHERS:
-        for returning in (None, "old", "new"):
-            upsert = replace(request.with_query("upsert", "true"), kind="upsert").with_json({"visits": 1})
-            yield upsert if returning is None else upsert.with_query("returning", returning)
+        for patch in ({}, {"visits": 1}, CHANGES[collection]):
+            yield replace(request.with_query("upsert", "true"), kind="upsert").with_json(patch)
+    if any(parameter["name"] == "returning" for parameter in each.parameters("query")):
+        yield replace(request.with_query("returning", "old"), kind="what was there")
     members = document.members(each.body) if each.media_type and each.method == "POST" else {}
     if "amounts" in members:
         yield from _additions(request, named[collection], collection in NAMED_BY_OTHERS)
     if "patches" in members:
-        patch = {"key": named[collection], "patch": CHANGES[collection]}
-        yield replace(request, kind="patches").with_json({"patches": [patch]})
+        patched = {"key": named[collection], "patch": CHANGES[collection]}
+        yield replace(request, kind="patches").with_json({"patches": [patched]})
     if "operations" in members:
         mine = {"update": "items", "key": keys[own], "patch": {"title": "mine"}}
         for kind, operation in _operations(named):

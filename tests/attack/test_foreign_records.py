@@ -222,6 +222,7 @@ FLOORS = {
     "batch": 6,
     "lead to it": 10,
     "upsert": 20,
+    "what was there": 6,
     "add": 9,
     "patches": 3,
     "together": 20,
