@@ -37,6 +37,7 @@ from shardweave.table.dynamodb.client import Connection, Settings
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
 from tests.integration.local_server import START_SECONDS
+from tests.integration.one_at_a_time import OneAtATime
 from tests.integration.question_shapes import table_of, too_rare
 from tests.integration.raw_server import LoopTable, make_certificates
 from tests.integration.scripted_server import LAYOUT, Reply, Script, ScriptedServer, table_over
@@ -163,8 +164,10 @@ def open_table(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
                 table = LoopTable(table)
         else:
             clients = request.getfixturevalue(f"{backend}_clients")
-            table = DynamoDBTable(layout, name, **clients)
             create_table(DynamoDBTable(replace(layout, ttl_attribute=None), name, **clients))
+            table = DynamoDBTable(layout, name, **clients)
+            if backend == "moto":
+                table = OneAtATime(table)
         opened.append(table)
         return table
 

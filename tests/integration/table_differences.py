@@ -20,7 +20,6 @@ class Difference:
 DIFFERENCES = (
     # -- moto: values and keys
     Difference("moto", "test_an_update_makes_an_item_that_does_not_exist", "fails on an update without changes"),
-    Difference("moto", "test_simultaneous_additions_all_count", "is not safe under threads", sometimes=True),
     Difference("moto", "test_an_item_of_400_kb_is_stored", "refuses the last bytes of the 400 KB"),
     Difference(
         "moto", "test_an_update_that_makes_an_item_too_large_is_refused", "refuses the last bytes of the 400 KB"

@@ -30,7 +30,6 @@ from shardweave.query.cursor import CursorKeys
 from shardweave.query.runner import QueryRunner
 from shardweave.store import RetryClock, Store
 from tests.integration.table_contract import OpenTable
-from tests.integration.test_store_lookups import OneAtATime
 from tests.unit.store_world import Clock
 
 KEYS = CursorKeys("k", {"k": b"k" * 32})
@@ -82,7 +81,7 @@ def key(number: int) -> dict[str, Any]:
 
 @pytest.fixture
 def db(open_table: OpenTable) -> Database:
-    table, clock = OneAtATime(open_table(SCHEMA.layout)), Clock()
+    table, clock = open_table(SCHEMA.layout), Clock()
     waiting = RetryClock(sleep=lambda _: None, monotonic=lambda: 0.0)
     store = Store(SCHEMA, table, clock=clock, waiting=waiting)
     return Database.over(store, QueryRunner(SCHEMA, table, KEYS, clock=clock))

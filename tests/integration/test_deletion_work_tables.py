@@ -14,7 +14,6 @@ from shardweave.store import RetryClock, Store
 from shardweave.table import Table
 from shardweave.table.fault_injection import WRITES, Crashed, LoseAnswer, Script, SimulatedTable
 from tests.integration.conftest import OpenTable
-from tests.integration.test_store_lookups import OneAtATime
 from tests.unit.store_world import Clock
 
 MANY = 30
@@ -49,7 +48,7 @@ def crash(*told: object) -> None:
 
 
 def test_a_deletion_that_stopped_is_continued_by_another_store(open_table: OpenTable) -> None:
-    table, clock = OneAtATime(open_table(SCHEMA.layout)), Clock()
+    table, clock = open_table(SCHEMA.layout), Clock()
     store = store_over(table, clock)
     store.create(Fleet(fleet_id="f"))
     store.batch_write([Ship(ship_id=f"s{number}", fleet_id="f") for number in range(MANY)])

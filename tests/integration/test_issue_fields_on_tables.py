@@ -24,7 +24,6 @@ from shardweave.store import RetryClock, Store
 from shardweave.store.lookups.lookup_records import OWNER
 from shardweave.table.operations import DeleteItem, PutItem, Scan
 from tests.integration.table_contract import OpenTable
-from tests.integration.test_store_lookups import OneAtATime
 from tests.unit.store_world import Clock
 
 SCHEMA = schema()
@@ -37,7 +36,7 @@ class Tracker:
     """The issue tracker's store on a table."""
 
     def __init__(self, table: Any) -> None:
-        self.table, self.clock = OneAtATime(table), Clock()
+        self.table, self.clock = table, Clock()
         self.store = Store(SCHEMA, self.table, clock=self.clock, waiting=RetryClock())
         self.db = Database.over(self.store, QueryRunner(SCHEMA, self.table, KEYS, clock=self.clock))
         self.project = BRIDGE.model_copy(update={"custom_fields": FIELDS})

@@ -12,7 +12,6 @@ from shardweave.query.runner import QueryRunner
 from shardweave.query.spec import Equal, QuerySpec, Range
 from shardweave.store import Add, Delete, Put, RetryClock, Store, Update
 from tests.integration.conftest import OpenTable
-from tests.integration.test_store_lookups import OneAtATime
 from tests.unit.api_world import CURSOR_KEYS, Client, api_of, json_of, problem_of
 from tests.unit.placing_world import KEY, SCHEMA, Address, Box, Shop, Site, Thing, shop
 
@@ -33,7 +32,7 @@ class Shops:
 
 @pytest.fixture
 def shops(open_table: OpenTable) -> Shops:
-    table = OneAtATime(open_table(SCHEMA.layout))
+    table = open_table(SCHEMA.layout)
     store = Store(SCHEMA, table, waiting=RetryClock(sleep=lambda _: None))
     return Shops(store, QueryRunner(SCHEMA, table, CURSOR_KEYS), Client(api_of(SCHEMA, table=table)))
 

@@ -14,7 +14,6 @@ from shardweave.query.runner import QueryRunner
 from shardweave.schema.upgrades import VERSION
 from shardweave.store import RetryClock, Store
 from tests.integration.table_contract import OpenTable
-from tests.integration.test_store_lookups import OneAtATime
 from tests.unit.store_world import Clock
 from tests.unit.test_ordered_lookups import LISTS, SIZE, Task
 from tests.unit.test_ordered_lookups import SCHEMA as TASKS
@@ -39,7 +38,7 @@ def walked(db: Database, name: str, value: Any = None, **asked: Any) -> list[str
 
 
 def test_lists_are_in_order_and_follow_their_records(open_table: OpenTable) -> None:
-    table, clock = OneAtATime(open_table(TASKS.layout)), Clock()
+    table, clock = open_table(TASKS.layout), Clock()
     store = Store(TASKS, table, clock=clock, waiting=RetryClock())
     db = Database.over(store, QueryRunner(TASKS, table, KEYS, clock=clock))
     for name in LISTS:
@@ -60,7 +59,7 @@ def test_lists_are_in_order_and_follow_their_records(open_table: OpenTable) -> N
 
 @pytest.mark.parametrize("write", ["update", "add", "put"])
 def test_earlier_versions_are_read_and_the_next_write_stores_the_current_one(open_table: OpenTable, write: str) -> None:
-    table, clock = OneAtATime(open_table(NEW.layout)), Clock()
+    table, clock = open_table(NEW.layout), Clock()
     old = Store(OLD, table, clock=clock, waiting=RetryClock())
     for number in range(3):
         old.create(values_of(number), First)

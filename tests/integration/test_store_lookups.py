@@ -4,44 +4,14 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 import pytest
 
 from shardweave.errors import AlreadyExists, HasChildren, IdempotencyMismatch, ParentMissing
 from shardweave.store import Create, Delete, IdempotencyKey, RetryClock, Store, Update
-from shardweave.table import Guard, Table
-from shardweave.table.layout import TableLayout
-from shardweave.table.operations import Operation
 from tests.integration.table_contract import OpenTable
 from tests.unit.shop_world import SCHEMA, Customer, Issue, Order, Project
 from tests.unit.store_world import FIRST_BUMP, SECOND_BUMP, START, Clock
-
-R = TypeVar("R")
-
-
-class OneAtATime:
-    """A table that is asked by one thread at a time, since moto is not made for several. Their requests still come
-    between one another."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._lock = threading.RLock()  # a write asks the table itself, inside
-
-    @property
-    def layout(self) -> TableLayout:
-        return self._table.layout
-
-    @property
-    def guards_inside_writes(self) -> bool:
-        return self._table.guards_inside_writes
-
-    def run(self, operation: Operation[R], *, guard: Guard | None = None) -> R:
-        with self._lock:
-            return self._table.run(operation, guard=guard)
-
-    def close(self) -> None:
-        self._table.close()
 
 
 class Place:
@@ -49,7 +19,7 @@ class Place:
 
     def __init__(self, open_table: OpenTable) -> None:
         self.clock = Clock()
-        self.table = OneAtATime(open_table(SCHEMA.layout))
+        self.table = open_table(SCHEMA.layout)
         self.store = Store(SCHEMA, self.table, clock=self.clock, waiting=RetryClock())
 
 

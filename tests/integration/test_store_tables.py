@@ -15,7 +15,6 @@ from shardweave.table import Table
 from shardweave.table.fault_injection import WRITES, LoseAnswer, Script, SimulatedTable
 from shardweave.table.operations import PutItem, Scan
 from tests.integration.conftest import OpenTable
-from tests.integration.test_store_lookups import OneAtATime
 from tests.unit.api_world import CURSOR_KEYS
 from tests.unit.store_world import FIRST_BUMP, SCHEMA, SECOND_BUMP, START, Address, Clock, Note, Person
 
@@ -25,7 +24,7 @@ class Place:
 
     def __init__(self, open_table: OpenTable) -> None:
         self.clock = Clock()
-        self.table: Table = OneAtATime(open_table(SCHEMA.layout))
+        self.table: Table = open_table(SCHEMA.layout)
         self.store = self.store_on(self.table)
 
     def store_on(self, table: Table) -> Store:

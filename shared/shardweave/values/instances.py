@@ -40,7 +40,7 @@ def _check_class(kinds: list[Any], given: type, place: Place) -> None:
     raise ValueRefused(
         f"must be an instance of {kind.__name__}, got one of {name}, which would come back as {kind.__name__}",
         where=location_text(place),
-        fix=f"give a {kind.__name__} itself, or declare {name}",
+        fix=f"give one of {kind.__name__} itself, or declare {name}",
     )
 
 
