@@ -148,7 +148,7 @@ def test_an_entity_by_its_indexes_with_conditions_and_filters(page: Page, tracke
 def test_each_answer_is_explained_lane_by_lane(page: Page, tracker: Tracker) -> None:
     page.goto(f"{tracker.server.address}/explorer#/entity/issue")
     page.locator("#index").select_option("gridNum")
-    page.locator("form.tools label", has_text="projectId").locator("select").select_option(str(TUNNEL.project_id))
+    choose_the_big_project(page)
     expect(page.get_by_role("status")).to_contain_text("4 reads")
     page.locator("#explain summary").click()
     rows = page.locator("table.lanes tbody tr")

@@ -7,14 +7,15 @@ const MOST = 100;
 /** Find the choices of a property, once; none where the records are many, or may not be seen. */
 export async function choicesFor(app, entity, name) {
   const place = `${entity?.token ?? ""}.${name}`;
-  if (app.choices.has(place)) return;
+  const { choices } = app;
+  if (choices.has(place)) return;
   const named = (each) => each.identity.filter((part) => !each.claims.includes(part));
   const target = app.service.entities.find((each) => each !== entity && named(each).join() === name);
   if (!target) return;
   try {
     const { document } = await ask("GET", `/v1/${target.collection}?limit=${MOST}`);
     if (document.nextToken || !document.items.length) return;
-    app.choices.set(
+    choices.set(
       place,
       document.items.map((each) => ({ value: shownText(valueAt(each, name)), label: label({ ...each, [name]: undefined }) })),
     );

@@ -16,7 +16,11 @@ export class EntityPage {
     this.app = app;
     this.entity = entity;
     this.caption = entity.name;
-    this.pages = new Pages((question) => this.fetch(question), () => app.update());
+    this.pages = new Pages({
+      fetch: (question) => this.fetch(question),
+      explain: ({ body: { expand, ...body } }) => ask("POST", `/v1/${entity.collection}/explain`, { body }),
+      changed: () => app.update(),
+    });
     this.index = entity.indexes.find((each) => each.name === null) ?? entity.indexes[0]; // None: see `byKey`.
     this.key = {};
     this.fixed = {};
@@ -24,8 +28,6 @@ export class EntityPage {
     this.filters = [];
     this.expand = new Set();
     this.reverse = false;
-    this.plan = null;
-    this.planProblem = null;
     this.costless = false;
   }
 
@@ -102,22 +104,7 @@ export class EntityPage {
       this.costless = true; // What is read is not told to this caller.
       answer = await ask("POST", path, { body });
     }
-    this.body = body;
-    this.plan = null;
-    if (this.explains) this.explain();
-    return answer;
-  }
-
-  async explain() {
-    const { expand, ...body } = this.body;
-    try {
-      const answer = await ask("POST", `/v1/${this.entity.collection}/explain`, { body });
-      if (body.nextToken !== this.body.nextToken || body.prevToken !== this.body.prevToken) return;
-      Object.assign(this, { plan: answer.document, planProblem: null });
-    } catch (problem) {
-      this.planProblem = problem;
-    }
-    this.app.update();
+    return { ...answer, body };
   }
 
   run() {
@@ -266,13 +253,7 @@ export class EntityPage {
         keyOf: (row) => entity.identity.map((name) => shownText(valueAt(row, name))).join("/"),
       })}
       ${pager(pages)}
-      ${explainPanel({
-        open: this.explains,
-        toggle: (open) => this.toggleExplain(open),
-        plan: this.plan,
-        problem: this.planProblem,
-        stats: pages.answer?.document.stats,
-      })}`;
+      ${explainPanel(pages)}`;
   }
 
   fixedControl(name) {
@@ -363,12 +344,6 @@ export class EntityPage {
     if (on) this.expand.add(name);
     else this.expand.delete(name);
     this.run();
-  }
-
-  toggleExplain(open) {
-    if (open === Boolean(this.explains)) return;
-    this.explains = open;
-    if (open && this.body && !this.plan) this.explain();
   }
 
   submit(event) {

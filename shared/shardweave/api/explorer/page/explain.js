@@ -12,11 +12,14 @@ export function bar(value, most, text = value) {
     ><rect width=${width} height="8"></rect></svg> ${text}</span>`;
 }
 
-/** The panel below a grid. `stats` are those of the page that is shown. */
-export function explainPanel({ open, toggle, plan, problem, stats }) {
-  return html`<details class="panel" id="explain" ?open=${open} @toggle=${(event) => toggle(event.target.open)}>
-    <summary>Explain this page</summary>
-    ${problemNote(problem)} ${plan ? planned(plan, stats) : nothing}
+/** The panel below a grid: why the page that is shown was read as it was, while it is open. `shown` makes something of
+ * the plan. */
+export function explainPanel(pages, shown = planned, caption = "Explain this page") {
+  const { plan, problem } = pages.explanation ?? {};
+  return html`<details class="panel" id="explain" ?open=${pages.explains}
+    @toggle=${(event) => pages.toggle(event.target.open)}>
+    <summary>${caption}</summary>
+    ${problemNote(problem)} ${plan ? shown(plan, pages.answer.document.stats) : nothing}
   </details>`;
 }
 

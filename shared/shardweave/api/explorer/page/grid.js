@@ -5,20 +5,22 @@ import { repeat } from "./lit-html/directives/repeat.js";
 
 export const LIMITS = [10, 25, 50, 100, 250, 500];
 
-/** The state of a grid. `fetch(question)` asks for a page; `changed()` shows what is new.
+/** The state of a grid. `fetch(question)` asks for a page, `explain(answer)` why it was read as it was, while a reader
+ * wants to know; `changed()` shows what is new. What is told of a page that is no longer the one that is asked for is
+ * never shown, in whatever order the answers come.
  *
  * The last page is the first one of the reverse order, shown the other way round: it costs what any page costs.
  */
 export class Pages {
-  constructor(fetch, changed) {
-    this.fetch = fetch;
-    this.changed = changed;
+  constructor({ fetch, explain, changed }) {
+    Object.assign(this, { fetch, explain, changed, explains: false });
     this.limit = 25;
     this.clear();
   }
 
   clear() {
     this.answer = null;
+    this.explanation = null;
     this.problem = null;
     this.fromEnd = false;
     this.number = 0;
@@ -61,11 +63,33 @@ export class Pages {
       const answer = await this.fetch(question);
       if (asked !== this.asked) return;
       Object.assign(this, { answer, question, fromEnd: question.fromEnd, number, problem: null });
+      this.explanation = null;
+      if (this.explains) this.tellWhy();
     } catch (problem) {
       if (asked !== this.asked) return;
       this.problem = problem;
     }
     this.busy = false;
+    this.changed();
+  }
+
+  /** Tell why each page is read as it is, or no longer. */
+  toggle(explains) {
+    if (explains === this.explains) return;
+    this.explains = explains;
+    if (explains && this.answer && !this.explanation) this.tellWhy();
+  }
+
+  async tellWhy() {
+    const { answer } = this;
+    const told = {};
+    try {
+      told.plan = (await this.explain(answer)).document;
+    } catch (problem) {
+      told.problem = problem;
+    }
+    if (answer !== this.answer) return;
+    this.explanation = told;
     this.changed();
   }
 }

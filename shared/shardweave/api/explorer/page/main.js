@@ -18,6 +18,7 @@ class App {
     this.root = root;
     this.service = null;
     this.problem = null;
+    this.notice = null;
     this.page = null;
     this.choices = new Map();
     this.record = new RecordDialog(this);
@@ -32,11 +33,16 @@ class App {
 
   async load() {
     this.problem = null;
-    this.choices.clear();
+    const choices = (this.choices = new Map()); // Another caller's choices that come late go into the map before.
+    const told = { service: null };
     try {
-      this.service = (await ask("GET", "/v1/_explorer")).document;
+      told.service = (await ask("GET", "/v1/_explorer")).document;
     } catch (problem) {
-      Object.assign(this, { service: null, problem });
+      told.problem = problem;
+    }
+    if (choices !== this.choices) return; // Another token is in use.
+    Object.assign(this, told);
+    if (told.problem) {
       this.page?.leave?.();
       this.page = null;
     }
@@ -51,6 +57,7 @@ class App {
     const [, kind, name] = location.hash.slice(1).split("/").map(decoded);
     const entity = entities.find((each) => each.token === name);
     this.page?.leave?.();
+    this.notice = null;
     if (kind === "shards" && entity) this.page = new ShardsPage(this, entity);
     else if (kind === "doctor") this.page = new DoctorPage(this);
     else if (kind === "entity" && entity) this.page = new EntityPage(this, entity);
@@ -61,6 +68,12 @@ class App {
     document.title = `${this.page.caption} – ${this.service.service}`;
     this.update();
     await this.page.enter();
+    this.update();
+  }
+
+  /** Say what came when its own place was no longer there, above the page, until another page is opened. */
+  tell(problem) {
+    this.notice = problem;
     this.update();
   }
 
@@ -96,7 +109,7 @@ class App {
           ? html`<p>The Explorer is for operators. Give the token of one, at the top of this page.</p>`
           : nothing}`;
     }
-    return this.page ? this.page.render() : html`<p class="note">Loading …</p>`;
+    return this.page ? html`${problemNote(this.notice)} ${this.page.render()}` : html`<p class="note">Loading …</p>`;
   }
 
   navigation() {

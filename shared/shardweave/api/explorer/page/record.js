@@ -11,23 +11,25 @@ export class RecordDialog {
   constructor(app) {
     this.app = app;
     this.mode = "";
+    this.opening = null; // What the dialog is open for: another object each time that it is opened or closed.
   }
 
   async open(entity, record) {
-    Object.assign(this, { entity, path: recordPath(entity, record), mode: "show", problem: null, record: null });
+    Object.assign(this, { entity, path: recordPath(entity, record), mode: "show" });
+    Object.assign(this, { problem: null, record: null, opening: {} });
     this.app.update();
     await this.read();
   }
 
   async read() {
-    await this.tried(async () => {
+    await this.tried(async (put) => {
       const { document, etag } = await ask("GET", this.path);
-      Object.assign(this, { record: document, etag });
+      put({ record: document, etag });
     });
   }
 
   create(entity) {
-    Object.assign(this, { entity, mode: "create", record: null, problem: null });
+    Object.assign(this, { entity, mode: "create", record: null, problem: null, opening: {} });
     this.form = {};
     const { properties } = entity.write;
     for (const [name, schema] of Object.entries(properties)) this.form[name] = shownText(schema.default);
@@ -44,7 +46,7 @@ export class RecordDialog {
   }
 
   close() {
-    this.mode = "";
+    Object.assign(this, { mode: "", opening: null, busy: false });
     this.app.update();
     if (this.stale) this.app.page?.reload?.();
     this.stale = false;
@@ -87,42 +89,39 @@ export class RecordDialog {
 
   async save(event) {
     event.preventDefault();
-    await this.tried(async () => {
+    await this.written(async (put) => {
       const body = this.changes();
-      if (this.mode === "create") {
-        await ask("POST", `/v1/${this.entity.collection}`, { body, headers: this.once });
-        this.done();
-      } else if (Object.keys(body).length) {
-        await this.patch(body);
-      } else {
-        this.mode = "show";
-      }
+      if (this.mode === "create") await ask("POST", `/v1/${this.entity.collection}`, { body, headers: this.once });
+      else if (Object.keys(body).length) return this.patch(put, body);
+      else return put({ mode: "show" }) && false;
+      return true;
     });
   }
 
-  async patch(body) {
+  async patch(put, body) {
+    const { path, etag: shown } = this;
     try {
-      const headers = { ...(this.etag && { "if-match": this.etag }), ...once() };
-      await ask("PATCH", this.path, { body, headers });
-      this.done();
+      await ask("PATCH", path, { body, headers: { ...(shown && { "if-match": shown }), ...once() } });
+      return true;
     } catch (problem) {
       if (problem.status !== 412) throw problem;
-      const { document, etag } = await ask("GET", this.path);
-      Object.assign(this, { mode: "conflict", mine: body, theirs: document, etag, problem: null });
+      const { document, etag } = await ask("GET", path);
+      if (!put({ mode: "conflict", mine: body, theirs: document, etag, problem: null })) throw problem;
+      return false;
     }
   }
 
   async remove() {
-    await this.tried(async () => {
+    await this.written(async (put) => {
+      const { path, etag: shown } = this;
       try {
-        await ask("DELETE", this.path, { headers: { ...(this.etag && { "if-match": this.etag }), ...once() } });
-        this.done();
+        await ask("DELETE", path, { headers: { ...(shown && { "if-match": shown }), ...once() } });
+        return true;
       } catch (problem) {
         if (problem.status !== 412) throw problem;
-        this.mode = "show";
-        this.stale = true;
-        const { document, etag } = await ask("GET", this.path);
-        Object.assign(this, { record: document, etag });
+        put({ mode: "show", stale: true, record: null });
+        const { document, etag } = await ask("GET", path);
+        put({ record: document, etag });
         throw problem;
       }
     });
@@ -133,18 +132,37 @@ export class RecordDialog {
     this.close();
   }
 
+  /** Write by `work`, which returns whether it has. The dialog is closed then. Where it was closed before, the page
+   * behind it shows what was written, or why it was not. */
+  async written(work) {
+    const { entity, path, mode } = this;
+    const late = await this.tried(async (put) => {
+      if (!(await work(put))) return;
+      if (put({})) this.done();
+      else this.app.page?.reload?.();
+    });
+    const where = mode === "create" ? entity.name : path;
+    if (late) this.app.tell({ title: late.title, where, message: late.message, fix: late.fix });
+  }
+
+  /** Do `work` for what the dialog is open for. `put` sets members of the dialog and says that it has, unless it was
+   * closed, or opened for another record, meanwhile: nothing that comes late stands beside another record's path.
+   * Returns the problem that came too late. */
   async tried(work) {
-    this.busy = true;
-    this.problem = null;
+    const { opening } = this;
+    const put = (members) => opening === this.opening && Object.assign(this, members);
+    put({ busy: true, problem: null });
     this.app.update();
+    let late = null;
     try {
-      await work();
+      await work(put);
     } catch (problem) {
-      this.problem = problem;
-      this.stale ||= problem.status === 404; // The grid still shows what is not there.
+      // The grid still shows what is not there.
+      if (!put({ problem, stale: this.stale || problem.status === 404 })) late = problem;
     }
-    this.busy = false;
+    put({ busy: false });
     this.app.update();
+    return late;
   }
 
   // -- what is shown
@@ -291,12 +309,12 @@ export class RecordDialog {
       <footer>
         <button type="button" id="take-theirs" @click=${() => this.done()}>Keep what is stored</button>
         <button type="button" class="main" id="keep-mine" ?disabled=${this.busy}
-          @click=${() => this.tried(() => this.overwrite())}>Store mine</button>
+          @click=${() => this.overwrite()}>Store mine</button>
       </footer>`;
   }
 
   async overwrite() {
     this.base = this.theirs;
-    await this.patch(this.mine);
+    await this.written((put) => this.patch(put, this.mine));
   }
 }

@@ -20,6 +20,7 @@ export class ShardsPage {
   constructor(app, entity) {
     Object.assign(this, { app, entity, caption: `Shards of ${entity.name}`, status: null, loads: null, problem: null });
     Object.assign(this, { counted: null, estimate: null, rates: new Map(), charBits: "2", chars: "2", rate: "0" });
+    this.commands = 0; // How many have been answered.
   }
 
   get path() {
@@ -37,12 +38,13 @@ export class ShardsPage {
 
   async poll() {
     clearTimeout(this.timer);
+    const { commands } = this;
     try {
       const [status, loads] = await Promise.all([
         ask("GET", this.path),
         ask("GET", `/v1/_shards/${this.entity.token}`),
       ]);
-      this.status = status.document;
+      if (commands === this.commands) this.status = status.document; // Else a command's answer is newer.
       this.observe(loads.document);
       this.pollProblem = null;
     } catch (problem) {
@@ -71,12 +73,13 @@ export class ShardsPage {
     this.problem = null;
     try {
       const answer = await ask("POST", this.path + verb, body === undefined ? {} : { body });
-      if (verb === "/estimate") this.estimate = answer.document;
+      if (verb === "/estimate") this.estimate = same(body, this.target) ? answer.document : null;
       else Object.assign(this, { status: answer.document, estimate: null });
     } catch (problem) {
       this.problem = problem;
     }
     this.busy = false;
+    this.commands += 1;
     this.app.update();
   }
 
@@ -160,6 +163,7 @@ export class ShardsPage {
 
   set(name, value) {
     this[name] = value;
+    this.estimate = null; // It was for other numbers.
     this.app.update();
   }
 
@@ -226,6 +230,8 @@ function picture(rows, most) {
 function columnOf(x, width, height) {
   return svg`<rect x=${x + width * 0.1} y=${40 - height} width=${width * 0.8} height=${height}></rect>`;
 }
+
+const same = (one, other) => Object.keys(one).every((name) => one[name] === other[name]);
 
 function size(bytes) {
   const units = ["B", "KB", "MB", "GB", "TB"];

@@ -4,7 +4,7 @@ import { html, nothing } from "./lit-html/lit-html.js";
 import { ask, shownText, valueAt } from "./api.js";
 import { choicesFor } from "./choices.js";
 import { columnsMenu, visibleColumns } from "./columns.js";
-import { bar } from "./explain.js";
+import { bar, explainPanel } from "./explain.js";
 import { Pages, grid, pager, problemNote } from "./grid.js";
 import { contentOf, control, shown } from "./schema.js";
 
@@ -16,10 +16,13 @@ export class ViewPage {
     this.view = view;
     this.caption = view.summary;
     this.entity = app.service.entities.find((each) => each.collection === view.collection);
-    this.pages = new Pages((question) => this.fetch(question), () => app.update());
+    this.pages = new Pages({
+      fetch: (question) => this.fetch(question),
+      explain: ({ given }) => this.explain(given),
+      changed: () => app.update(),
+    });
     this.values = {};
     this.sort = "";
-    this.plan = null;
   }
 
   get parameters() {
@@ -47,7 +50,6 @@ export class ViewPage {
   }
 
   run() {
-    this.plan = null;
     return this.isReady ? this.pages.turn("first") : this.app.update();
   }
 
@@ -60,25 +62,19 @@ export class ViewPage {
 
   async fetch({ fromEnd, limit, nextToken, prevToken }) {
     const given = this.given();
-    given.set("limit", limit);
-    if (fromEnd) given.set("reverse", "true");
-    if (nextToken) given.set("nextToken", nextToken);
-    if (prevToken) given.set("prevToken", prevToken);
-    const answer = await ask("GET", `${this.view.path}?${given}`);
-    if (this.explains) this.explain();
-    return answer;
+    const asked = new URLSearchParams(given);
+    asked.set("limit", limit);
+    if (fromEnd) asked.set("reverse", "true");
+    if (nextToken) asked.set("nextToken", nextToken);
+    if (prevToken) asked.set("prevToken", prevToken);
+    return { ...(await ask("GET", `${this.view.path}?${asked}`)), given };
   }
 
-  async explain() {
-    const given = this.given();
-    if (this.view.explain.endsWith("/explain")) given.set("run", "true");
-    try {
-      this.plan = (await ask("GET", `${this.view.explain}?${given}`)).document;
-      this.planProblem = null;
-    } catch (problem) {
-      this.planProblem = problem;
-    }
-    this.app.update();
+  explain(given) {
+    const { explain } = this.view;
+    const asked = new URLSearchParams(given);
+    if (explain.endsWith("/explain")) asked.set("run", "true");
+    return ask("GET", `${explain}?${asked}`);
   }
 
   // -- what is shown
@@ -142,27 +138,7 @@ export class ViewPage {
         keyOf: (row) => (entity ? entity.identity.map((name) => shownText(valueAt(row, name))).join("/") : undefined),
       })}
       ${pager(pages)}
-      ${view.explain ? this.explained() : nothing}`;
-  }
-
-  explained() {
-    const toggle = (open) => {
-      if (open === Boolean(this.explains)) return;
-      this.explains = open;
-      if (open && !this.plan) this.explain();
-    };
-    return html`<details class="panel" id="explain" ?open=${this.explains} @toggle=${(event) => toggle(event.target.open)}>
-      <summary>Explain this list</summary>
-      ${problemNote(this.planProblem)}
-      ${this.plan
-        ? html`<dl>
-            ${Object.entries(this.plan).map(
-              ([name, value]) => html`<dt>${name}</dt>
-                <dd>${detail(name, value)}</dd>`,
-            )}
-          </dl>`
-        : nothing}
-    </details>`;
+      ${view.explain ? explainPanel(pages, members, "Explain this list") : nothing}`;
   }
 
   change({ name }, text) {
@@ -181,6 +157,16 @@ export class ViewPage {
   reload() {
     return this.pages.turn("same");
   }
+}
+
+/** An explanation of the service's own: its members. */
+function members(plan) {
+  return html`<dl>
+    ${Object.entries(plan).map(
+      ([name, value]) => html`<dt>${name}</dt>
+        <dd>${detail(name, value)}</dd>`,
+    )}
+  </dl>`;
 }
 
 /** A member of an explanation: a list of objects is a table, in which numbers are bars too. */
