@@ -43,7 +43,7 @@ def test_it_does_what_the_other_one_does(work: Use) -> None:
 
 def test_several_calls_are_under_way_at_once_and_the_loop_goes_on() -> None:
     """Two updates wait for one another: neither could end if one held the loop, or the other's thread."""
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=600)
 
     async def work(db: AsyncDatabase) -> None:
         def meet(record: Account) -> dict[str, int]:

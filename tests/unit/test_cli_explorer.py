@@ -6,6 +6,7 @@ import argparse
 import http.client
 import io
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,7 +87,7 @@ def forwarder(stage: str, token: Path) -> Iterator[Forwarder]:
 
 def ask(address: str, method: str = "GET", path: str = "", body: bytes | None = None, **headers: str) -> Any:
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=600)
     try:
         given = {name.replace("_", "-"): text for name, text in headers.items()}
         connection.request(method, parts.path + path, body, given)
@@ -144,11 +145,11 @@ def test_a_body_that_is_too_long_is_not_passed_on(forwarder: Forwarder) -> None:
 
 
 def test_a_stage_that_does_not_answer_is_a_problem(token: Path) -> None:
-    with HTTPServer(("127.0.0.1", 0), Stage) as gone:
-        port = gone.server_port
-    upstream = Upstream("http", f"127.0.0.1:{port}")
-    with Forwarder(upstream, token_in(token)) as found, serving(found.stop, found.wait):
-        answer, body = ask(found.address, path="/explorer")
+    with socket.socket() as taken:  # It listens to nobody, and no other process can.
+        taken.bind(("127.0.0.1", 0))
+        upstream = Upstream("http", f"127.0.0.1:{taken.getsockname()[1]}")
+        with Forwarder(upstream, token_in(token)) as found, serving(found.stop, found.wait):
+            answer, body = ask(found.address, path="/explorer")
     assert (answer.status, json.loads(body)["detail"]) == (502, "the API does not answer: ConnectionRefusedError")
 
 

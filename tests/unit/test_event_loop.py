@@ -60,13 +60,21 @@ def test_it_is_known_what_runs() -> None:
 def test_while_one_waits_others_go_on() -> None:
     told: list[str] = []
 
-    def work(name: str, seconds: float) -> None:
-        told.append(f"{name} begins")
-        RetryClock().sleep(seconds)
-        told.append(f"{name} ends")
+    def patient() -> None:
+        told.append("a begins")
+        for _ in range(1000):
+            RetryClock().sleep(0.001)
+            if "b ends" in told:
+                break
+        told.append("a ends")
+
+    def brief() -> None:
+        told.append("b begins")
+        RetryClock().sleep(0)
+        told.append("b ends")
 
     async def both() -> None:
-        await asyncio.gather(on_loop(partial(work, "a", 0.05)), on_loop(partial(work, "b", 0.0)))
+        await asyncio.gather(on_loop(patient), on_loop(brief))
 
     asyncio.run(both())
     assert told == ["a begins", "b begins", "b ends", "a ends"]

@@ -130,7 +130,7 @@ class TestPoller:
         self.add(client, *"ab")
         poller = Poller(self.table, consume, tmp_path / "position", failed=failures.append, pause=0.001)
         poller.start()
-        assert done.wait(30)
+        assert done.wait(600)
         poller.stop()
         assert [type(failure) for failure in failures] == [ValueError, ValueError]
         assert tries[:3] == [2, 3, 4]

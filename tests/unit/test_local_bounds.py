@@ -221,14 +221,20 @@ def test_a_body_of_a_type_that_a_form_sends_is_refused(app: AsgiApi, media_type:
 # -- connections
 
 
-class Small(LimitedProtocol):
+class Patient(LimitedProtocol):
+    """Waits for what is sent for as long as it takes."""
+
+    head_seconds = LONG_SECONDS
+
+
+class Small(Patient):
     """Keeps little for clients, and for as long as it takes."""
 
     answer_seconds = LONG_SECONDS
     max_untaken_bytes = 2 * BIG
 
 
-class Hasty(LimitedProtocol):
+class Hasty(Patient):
     """Keeps an answer for a moment."""
 
     answer_seconds = 0.2
@@ -323,7 +329,7 @@ def test_an_answer_that_nobody_takes_is_dropped_in_time(served: Callable[[type[L
         assert server.asked(LAST).startswith(b"HTTP/1.1 200")
 
 
-class Counting(LimitedProtocol):
+class Counting(Patient):
     """Counts the chunks that come."""
 
     chunks = 0
