@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ import pytest
 from shardweave.cdk.configuration import stack_name
 from shardweave.cdk.deploy_local import api_of, deploy
 from shardweave.cdk.deployed_api import DeployedApi
-from shardweave.cdk.emulator import CREDENTIALS, REGION, Emulator, free_port
+from shardweave.cdk.emulator import CREDENTIALS, REGION, Emulator
 from shardweave.service.files import named_service
 from tests.e2e.issuer import Issuer
+from tests.integration.held_port import held_port
 
 SERVICE = "user_service"
 STAGE = "test"
@@ -127,9 +128,11 @@ def assets_of(folder: Path) -> list[Path]:
 def start_emulator(tmp_path_factory: pytest.TempPathFactory, made_assets: Path) -> Iterator[Callable[..., Emulator]]:
     """Starts emulators, and stops them when the tests of the file have run."""
     started: list[Emulator] = []
+    ports = ExitStack()
 
     def start(**options: bool) -> Emulator:
-        emulator = Emulator(Path(tmp_path_factory.mktemp("emulator")), free_port(), **options)
+        port = ports.enter_context(held_port())
+        emulator = Emulator(Path(tmp_path_factory.mktemp("emulator")), port, **options)
         (output_of(emulator) / ".cache").mkdir(parents=True)
         for each in assets_of(made_assets):
             (output_of(emulator) / each).symlink_to(made_assets / each)
@@ -144,6 +147,7 @@ def start_emulator(tmp_path_factory: pytest.TempPathFactory, made_assets: Path) 
             with suppress(OSError):  # Another process has kept it.
                 if not (made_assets / each).exists():
                     (output_of(emulator) / each).rename(made_assets / each)
+    ports.close()
 
 
 def output_of(emulator: Emulator) -> Path:

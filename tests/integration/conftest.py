@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import socket
 import ssl
 import subprocess
 import time
@@ -36,11 +35,12 @@ from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.dynamodb.client import Connection, Settings
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.layout import TableLayout
+from tests.integration.held_port import held_port
 from tests.integration.local_server import START_SECONDS
 from tests.integration.one_at_a_time import OneAtATime
 from tests.integration.question_shapes import table_of, too_rare
 from tests.integration.raw_server import LoopTable, make_certificates
-from tests.integration.scripted_server import LAYOUT, Reply, Script, ScriptedServer, table_over
+from tests.integration.scripted_server import LAYOUT, UNHURRIED, Reply, Script, ScriptedServer, table_over
 from tests.integration.table_contract import OpenTable
 from tests.integration.table_differences import DIFFERENCES
 from tests.integration.transport_world import World
@@ -251,22 +251,24 @@ def ministack_clients(ministack_url: str) -> Iterator[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("AWS_ACCESS_KEY_ID", "test")
         environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        yield _clients(Settings(endpoint_url=ministack_url, region=REGION))
+        yield _clients(Settings(endpoint_url=ministack_url, region=REGION, **UNHURRIED))
 
 
 @pytest.fixture(scope="session")
 def ministack_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a MiniStack server that lives as long as the tests."""
     home = tmp_path_factory.mktemp("ministack")
-    port = _free_port()
-    variables = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(home),
-        "BIND_HOST": "127.0.0.1",
-        "GATEWAY_PORT": str(port),
-    }
-    url = f"http://127.0.0.1:{port}"
-    with (home / "log").open("wb") as log:
+    with held_port() as port, (home / "log").open("wb") as log:
+        variables = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(home),
+            "BIND_HOST": "127.0.0.1",
+            "GATEWAY_PORT": str(port),
+            # They would listen on ports of their own, which those of other test processes would want too.
+            "IOT_MTLS_ENABLED": "0",
+            "SFTP_ENABLED": "0",
+        }
+        url = f"http://127.0.0.1:{port}"
         server = subprocess.Popen(
             [ministack_command()], cwd=home, env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
@@ -291,13 +293,6 @@ def ministack_command() -> Path:
     if not command.exists():
         pytest.fail(f"{command} does not exist: run `./run test`, which makes it, or set MINISTACK_ENVIRONMENT")
     return command
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def _wait_until_healthy(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import fcntl
 import ipaddress
 import json
 import re
 import socket
 import ssl
 import struct
+import termios
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +37,7 @@ from shardweave.table.layout import TableLayout
 from shardweave.table.many import Lanes, Outcome, RunMany, run_many_of
 from shardweave.table.operations import Operation
 from shardweave.table.waiting import loop_work
+from tests.integration.scripted_server import UNHURRIED
 
 R = TypeVar("R")
 
@@ -80,9 +83,16 @@ class Peer:
         self.socket = sock
         self._closing = closing
         self.received = b""
+        self.is_open = True
+        """Until it is closed: by this side, which says so first, or since the other side has closed it."""
 
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
+
+    def has_arrived(self) -> bool:
+        """Whether all that was sent is there for the other side to read."""
+        left = struct.unpack("i", fcntl.ioctl(self.socket, termios.TIOCOUTQ, b"    "))[0]
+        return bool(left == 0)
 
     def reset(self) -> None:
         """Close so that the other side gets an error."""
@@ -90,6 +100,7 @@ class Peer:
         self.close()
 
     def close(self) -> None:
+        self.is_open = False
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
@@ -215,6 +226,7 @@ class RawServer:
         except OSError:
             pass
         finally:
+            peer.is_open = False
             peer.socket.close()
 
     def _serve_one(self, peer: Peer) -> bool:
@@ -234,7 +246,7 @@ class RawServer:
             self.requests.append(request)
             turn = self._turns.pop(0) if len(self._turns) > 1 else self._turns[0]
         turn(peer, request)
-        return peer.socket.fileno() >= 0
+        return peer.is_open
 
 
 class LoopTransport(DirectTransport):
@@ -285,7 +297,7 @@ def transport_to(server: RawServer, trusted: Path | None = None, **settings: Any
     assert place is not None
     endpoint = settings.pop("endpoint", None) or HostEndpoint(place, None if trusted is None else str(trusted))
     made = LoopTransport if settings.pop("on_loop", False) else DirectTransport
-    chosen = {"connections": 8, "connect_timeout": 5.0, "read_timeout": 5.0, "max_attempts": 1, "needs_checksum": True}
+    chosen = {"connections": 8, **UNHURRIED, "max_attempts": 1, "needs_checksum": True}
     return made(
         "orders",
         ("hashKey", "rangeKey"),

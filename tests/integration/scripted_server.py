@@ -15,11 +15,14 @@ import pytest
 
 from shardweave.table.dynamodb import DynamoDBTable
 from shardweave.table.layout import IndexLayout, KeyAttribute, TableLayout
+from tests.integration.local_server import START_SECONDS
 
 LAYOUT = TableLayout(
     indexes=(IndexLayout("byN", KeyAttribute("hashKey"), KeyAttribute("n", "N")),), ttl_attribute="ttl"
 )
 """Of the tables that a script answers for."""
+UNHURRIED = {"connect_timeout": float(START_SECONDS), "read_timeout": float(START_SECONDS)}
+"""However long the machine takes, an answer that comes is waited for."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,12 @@ class Request:
     headers: Mapping[str, str]
 
 
+class Listening(ThreadingHTTPServer):
+    """Many may connect before the first of them is served; the system makes those beyond wait for a second."""
+
+    request_queue_size = 200
+
+
 class ScriptedServer:
     """Answers each request with the next reply; the last one answers all that follow."""
 
@@ -64,7 +73,7 @@ class ScriptedServer:
         self._replies = list(replies)
         self._closed = threading.Event()
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = Listening(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
@@ -126,7 +135,8 @@ def table_over(transport: Any, layout: TableLayout, name: str, url: str, **setti
             environment.delenv(variable)
         environment.setenv("AWS_ACCESS_KEY_ID", "test")
         environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        return DynamoDBTable(layout, name, endpoint_url=url, region="us-east-1", transport=transport, **settings)
+        chosen = {**UNHURRIED, **settings}
+        return DynamoDBTable(layout, name, endpoint_url=url, region="us-east-1", transport=transport, **chosen)
 
 
 Script = Callable[..., tuple[DynamoDBTable, ScriptedServer]]

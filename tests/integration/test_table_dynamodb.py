@@ -37,6 +37,7 @@ from shardweave.table.conditions import Missing
 from shardweave.table.dynamodb import DynamoDBTable, create_table
 from shardweave.table.operations import BatchGet, BatchWrite, Describe, GetItem, PutItem, TransactGet, TransactWrite
 from tests.integration.scripted_server import LAYOUT, Reply, Script, error
+from tests.integration.transport_world import until
 
 KEY = {"hashKey": "h", "rangeKey": "r"}
 CREATION = PutItem(KEY, Missing("hashKey"))
@@ -253,6 +254,7 @@ def test_silence_is_an_unavailable_table(script: Script) -> None:
     table, server = script(Reply(silent=True), read_timeout=0.2)
     with pytest.raises(TableUnavailable):
         table.run(PutItem(KEY))
+    until(lambda: bool(server.requests))  # It may still be on its way.
     assert len(server.requests) == 1
 
 

@@ -13,6 +13,7 @@ from shardweave.errors import ShardweaveError, TableUnavailable
 from shardweave.errors.outcomes import maybe_written
 from shardweave.table.dynamodb.transport.connection import MAX_IDLE, Clocks
 from shardweave.table.operations import PutItem
+from tests.integration.local_server import START_SECONDS
 from tests.integration.raw_server import (
     Peer,
     Request,
@@ -46,15 +47,16 @@ def test_what_comes_after_a_reply_is_never_taken_for_the_next(world: World, late
 
     def with_more(peer: Peer, request: Request) -> None:
         answer(peer, request)
-        assert is_read.wait(30)
+        is_read.wait(START_SECONDS)
         peer.send(late)
+        until(peer.has_arrived)
         behind.set()
 
     server = world.server(with_more, answer)
     transport = world.transport(server, max_attempts=1)
     assert name_read(transport, "a") == "of a"
     is_read.set()
-    assert behind.wait(30)
+    assert behind.wait(START_SECONDS)
     assert name_read(transport, "b") == "of b"
     assert name_read(transport, "c") == "of c"
     assert (len(server.requests), server.connections) == (3, 2)
@@ -111,7 +113,7 @@ def test_a_connection_is_not_used_when_the_time_went_back(plain: World) -> None:
 def test_connections_are_kept_alive_and_send_at_once(world: World) -> None:
     """A24."""
     server = world.server()
-    transport = world.transport(server)
+    transport = world.transport(server, read_timeout=5.0, max_attempts=9)
     name_read(transport, "a")
     (connection,) = transport.pool._idle
     sock = connection.socket
@@ -133,7 +135,7 @@ def test_a_body_that_is_larger_than_all_buffers_is_sent_and_read(world: World) -
         peer.send(whole(answered))
 
     server = world.server(echo)
-    transport = world.transport(server, read_timeout=60.0)
+    transport = world.transport(server)
     big = PutItem({"hashKey": "h", "rangeKey": "r", "text": text}, return_values="ALL_OLD")
     for _ in range(2):
         assert transport.run(big).attributes["text"] == text

@@ -16,6 +16,7 @@ from shardweave.table.dynamodb.transport.connection import Address
 from shardweave.table.dynamodb.transport.endpoint import HostEndpoint, ca_file, place_of
 from shardweave.table.many import Lanes
 from shardweave.table.operations import PutItem
+from tests.integration.held_port import held_port
 from tests.integration.raw_server import (
     Peer,
     Request,
@@ -40,10 +41,8 @@ def drip(peer: Peer, request: Request) -> None:
 def test_an_attempt_ends(world: World, turn: Turn) -> None:
     """A25: also one in which something always happens."""
     transport = world.transport(world.server(turn), read_timeout=0.3)
-    begun = time.monotonic()
     with pytest.raises(TableUnavailable, match="Timeout") as raised:
         transport.run(PUT)
-    assert time.monotonic() - begun < 20
     assert maybe_written(raised.value)
     assert transport.pool.idle == 0
 
@@ -98,17 +97,17 @@ def black_hole() -> Iterator[int]:
             each.close()
 
 
-def closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port at which nobody listens."""
+    with held_port() as port:
+        yield port
 
 
-def test_every_address_is_tried(plain: World, black_hole: int) -> None:
+def test_every_address_is_tried(plain: World, black_hole: int, closed_port: int) -> None:
     """A26: one that leads nowhere costs a quarter of a second, and one that refuses nothing."""
     server = plain.server()
-    endpoint = Addresses(server.url, closed_port(), black_hole, server.port)
+    endpoint = Addresses(server.url, closed_port, black_hole, server.port)
     before = open_files()
     transport = plain.transport(server, endpoint=endpoint)
     assert name_read(transport, "a") == "of a"
@@ -116,10 +115,10 @@ def test_every_address_is_tried(plain: World, black_hole: int) -> None:
     until(lambda: open_files() <= before + 1)
 
 
-def test_no_address_that_answers_is_no_connection(plain: World, black_hole: int) -> None:
+def test_no_address_that_answers_is_no_connection(plain: World, black_hole: int, closed_port: int) -> None:
     """A25, A26: addresses are asked for anew after that."""
     server = plain.server()
-    for ports in ((), (closed_port(),), (black_hole, closed_port())):
+    for ports in ((), (closed_port,), (black_hole, closed_port)):
         endpoint = Addresses(server.url, *ports)
         transport = plain.transport(server, endpoint=endpoint, connect_timeout=0.5, max_attempts=2)
         with pytest.raises(TableUnavailable) as raised:

@@ -85,7 +85,7 @@ def test_tasks_get_their_own_answers_over_a_few_connections_without_a_thread(wor
 
     def page(number: int) -> list[str]:
         lanes = Lanes([read(f"{number}.{lane}") for lane in range(12)], 6, lambda *_: 0.0)
-        most.append(sum(peer.socket.fileno() >= 0 for peer in server.peers))
+        most.append(sum(peer.is_open for peer in server.peers))
         return [outcome.answer.item["note"] for outcome in transport.run_many(lanes) if outcome.answer is not None]  # type: ignore[index]
 
     async def all_of_them() -> None:

@@ -14,10 +14,12 @@ import pytest
 
 from shardweave.errors import DeadlineTooShort, ShardweaveError, TableUnavailable, Throttled
 from shardweave.errors.outcomes import maybe_written
+from shardweave.table.dynamodb.transport.connection import Clocks
 from shardweave.table.dynamodb.transport.pool import Pool
 from shardweave.table.dynamodb.transport.rounds import Attempted
 from shardweave.table.many import Lanes, Outcome
 from shardweave.table.operations import GetItem, Query
+from tests.integration.local_server import START_SECONDS
 from tests.integration.raw_server import (
     Peer,
     Request,
@@ -92,17 +94,27 @@ def test_a_read_that_can_not_be_asked_fails_alone(plain: World) -> None:
 def test_what_has_no_time_left_is_late(world: World) -> None:
     """A12, A25: its connection is closed, and nobody waits for a pause that would end too late."""
 
+    now, asked = [0.0], threading.Semaphore(0)
+
     def slow(peer: Peer, request: Request) -> None:
         if request.name == "slow":
+            asked.release()
             peer.wait()
         elif request.name == "throttled":
+            # The last of the slow ones is asked for when the first read of all has ended.
+            for _ in range(3):
+                asked.acquire(timeout=START_SECONDS)
             peer.send(whole({"__type": "ThrottlingException"}, 400))
         else:
             answer(peer, request)
 
-    transport = world.transport(world.server(slow))
+    def pause(*_: Any) -> float:
+        now[0] = 1.0
+        return 60.0
+
+    transport = world.transport(world.server(slow), clocks=Clocks(monotonic=lambda: now[0]))
     reads = [read("a"), read("slow"), read("throttled"), read("slow"), read("slow")]
-    outcomes = transport.run_many(Lanes(reads, 4, lambda *_: 60.0, seconds=0.5))
+    outcomes = transport.run_many(Lanes(reads, 4, pause, seconds=0.5))
     assert [outcome.late for outcome in outcomes] == [False, True, True, True, True]
     assert [type(outcome.error) for outcome in outcomes[1:3]] == [DeadlineTooShort, Throttled]
     assert transport.pool.idle <= 2
@@ -134,7 +146,7 @@ def test_reads_that_pause_hold_nothing(plain: World) -> None:
 
     page = threading.Thread(target=lambda: outcomes.extend(transport.run_many(Lanes([read("a")], 1, pause))))
     page.start()
-    assert paused.wait(10)
+    assert paused.wait(START_SECONDS)
     assert transport.run_many(Lanes([read("b")], 1, never))[0].answer is not None
     page.join()
     assert outcomes[0].answer is not None
@@ -147,16 +159,16 @@ def test_single_calls_have_connections_that_no_page_takes(plain: World) -> None:
     def hold(peer: Peer, request: Request) -> None:
         if request.operation == "Query":
             held.release()
-            assert release.wait(30)
+            release.wait(START_SECONDS)
         peer.send(whole(answered(request)))
 
     server = plain.server(hold)
-    transport = plain.transport(server, connections=4, read_timeout=30.0)
+    transport = plain.transport(server, connections=4)
     pages = [Query("hashKey", str(number), "rangeKey") for number in range(32)]
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(transport.run_many, Lanes(pages, 32, never)) for _ in range(3)]
         for _ in range(4):
-            assert held.acquire(timeout=30)
+            assert held.acquire(timeout=START_SECONDS)
         assert name_read(transport, "a") == "of a"
         assert not held.acquire(blocking=False)
         release.set()
@@ -179,7 +191,7 @@ def test_no_number_of_callers_waits_for_each_other(plain: World) -> None:
 
     def page(number: int) -> bool:
         reads = [read(f"{number}.{lane}") for lane in range(8)]
-        outcomes = transport.run_many(Lanes(reads, 32, lambda *_: 0.001, seconds=60))
+        outcomes = transport.run_many(Lanes(reads, 32, lambda *_: 0.001, seconds=START_SECONDS))
         return all(outcome.answer is not None for outcome in outcomes)
 
     with ThreadPoolExecutor(64) as pool:
@@ -194,13 +206,13 @@ def test_guards_that_read_do_not_wait_for_each_other(plain: World) -> None:
     all_in = threading.Barrier(2)
 
     def guard() -> None:
-        all_in.wait(10)
+        all_in.wait(START_SECONDS)
         name_read(transport, "guarded")
         assert transport.run_many(Lanes([read("a"), read("b")], 2, never))[1].answer is not None
 
     with ThreadPoolExecutor(2) as pool:
         for each in [pool.submit(transport.run, PUT, guard) for _ in range(2)]:
-            each.result(timeout=30)
+            each.result(timeout=START_SECONDS)
     assert transport.pool.take_slot(single=False, until=0.0)
 
 
@@ -281,13 +293,18 @@ def test_an_interrupt_between_request_and_reply_closes_the_connection(world: Wor
     def stop(*_: Any) -> None:
         raise Stopped
 
-    server = world.server(interrupt)
+    def silence(peer: Peer, request: Request) -> None:
+        peer.wait()
+
+    # Only one request interrupts at a time: another would interrupt what comes after.
+    server = world.server(interrupt, silence)
     transport = world.transport(server)
     before = signal.signal(signal.SIGUSR1, stop)
     try:
         with pytest.raises(Stopped) as raised:
             transport.run(PUT)
         assert world.on_loop or maybe_written(raised.value)
+        server.then(interrupt, silence)
         with pytest.raises(Stopped):
             transport.run_many(Lanes([read("a"), read("b")], 2, never))
     finally:
@@ -423,7 +440,7 @@ def test_threads_get_their_own_answers(world: World) -> None:
                 name_read(transport, f"{number}.{call}")
             else:
                 pages = [Query("hashKey", f"{number}.{call}.{lane}", "rangeKey") for lane in range(10)]
-                outcomes = transport.run_many(Lanes(pages, 5, lambda *_: 0.0, seconds=60))
+                outcomes = transport.run_many(Lanes(pages, 5, lambda *_: 0.0, seconds=START_SECONDS))
                 for lane, outcome in enumerate(outcomes):
                     assert outcome.answer is not None
                     assert {each["hashKey"] for each in outcome.answer.items} == {f"{number}.{call}.{lane}"}

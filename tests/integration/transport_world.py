@@ -12,6 +12,7 @@ from typing import Any
 from shardweave.errors import ShardweaveError
 from shardweave.table.dynamodb.transport.direct import DirectTransport
 from shardweave.table.operations import GetItem, PutItem
+from tests.integration.local_server import START_SECONDS
 from tests.integration.raw_server import (
     RawServer,
     Turn,
@@ -65,7 +66,7 @@ def name_read(transport: DirectTransport, name: str) -> Any:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 30
+    ends = time.monotonic() + START_SECONDS
     while not holds():
         assert time.monotonic() < ends
         time.sleep(0.002)

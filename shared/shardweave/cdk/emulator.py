@@ -162,14 +162,6 @@ def running(folder: Path) -> Process | None:
         return Process(int(number), int(port))
 
 
-def free_port() -> int:
-    """A free port of the loopback interface."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
 def _check_free(port: int) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
