@@ -87,6 +87,7 @@ LAYERS = """
     service testing
     cli
     cdk local
+    __main__
 """
 """The folders and files of the library, line by line: a module imports of its own line and of those above. A folder
 inside another may have a line of its own."""
@@ -246,10 +247,11 @@ def library_that_looks_up(tree: Tree) -> list[str]:
 def library_that_looks_out(tree: Tree) -> list[str]:
     """What the library is needs nothing of how it is used on one machine, deployed, or asked by command line."""
     outer = ("cdk", "cli", "local")
+    usage = tuple(f"shared/shardweave/{each}" for each in (*(f"{folder}/" for folder in outer), "__main__.py"))
     return [
         f"{name}: imports {each}"
         for name, module in tree.modules("shared/shardweave")
-        if not name.startswith(tuple(f"shared/shardweave/{folder}/" for folder in outer))
+        if not name.startswith(usage)
         for each in sorted(imported(name, module))
         if f"{each}.".startswith(tuple(f"shardweave.{folder}." for folder in outer))
     ]

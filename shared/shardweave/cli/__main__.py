@@ -1,5 +1,5 @@
-"""`shardweave`, or `python -m shardweave.cli`. Ctrl+C ends it silently, also during imports; so does SIGTERM for the
-server."""
+"""`shardweave`, or `python -m shardweave`. Ctrl+C ends it at any time without a traceback, also during imports; so does
+SIGTERM for the server."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import signal
 import sys
 from typing import NoReturn
 
+from .interruption import end_at_once, raise_interruptions
+
 
 def main() -> NoReturn:
     """Load and run the command line; interruptions are handled."""
-    serves = sys.argv[1:2] == ["serve"]
+    # A server that is stopped before it serves has ended as requested.
+    serves = sys.argv[1:2] in (["serve"], ["dev"])
+    code = interrupted = 0 if serves else 130
+    others = [signal.SIGTERM] if serves else []
+    end_at_once(interrupted, *others)
     try:
-        if serves:
-            signal.signal(signal.SIGTERM, signal.default_int_handler)
         from .main import command
 
-        command()
+        code = command(lambda: raise_interruptions(*others))
     except KeyboardInterrupt:
-        # A server that is stopped before it serves has ended as requested.
-        sys.exit(0 if serves else 130)
+        pass
+    end_at_once(interrupted)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -15,14 +15,17 @@ from contextlib import ExitStack
 from typing import Any
 
 from ..errors import ConfigurationError
+from ..maintenance.walk import Pace
 from ..schema.entity_type import EntityType
 from ..schema.schema import Schema
 from ..store import BackfillReport, Store
 from ..store.lookups.backfill_state import kept_names
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
-from .progress_lines import ProgressLines
+from .progress_lines import GOES_ON, ProgressLines
+from .rate import add_rate_argument, rate_of
 from .schemas import entity_of
+from .stored_format import check_stored_format
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,17 +33,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entity", metavar="TOKEN", help="the entity's token, such as user (default: every entity)")
     parser.add_argument("--lookup", metavar="NAME", help="a lookup or enforced relation of it (default: all)")
     parser.add_argument("--again", action="store_true", help="also what is ready: brings in what other programs wrote")
+    add_rate_argument(parser)
     add_table_arguments(parser)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Fill, and report the result; 1 if anything is not ready."""
+    rate_of(options)
     if options.lookup is not None and options.entity is None:
         raise ConfigurationError("it needs an entity", where="--lookup", fix="give --entity too")
     with ExitStack() as stack:
         service = open_service(options)
         stack.callback(service.close)
+        check_stored_format(options, service, options.rate)
         return fill(options, service.parts.schema, service.parts.store, streams)
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return GOES_ON
 
 
 def fill(options: argparse.Namespace, schema: Schema, store: Store, streams: Streams) -> int:
@@ -51,21 +62,30 @@ def fill(options: argparse.Namespace, schema: Schema, store: Store, streams: Str
         wanted = [(entities[0], options.lookup)]
     if not wanted:
         streams.say("there is nothing to fill")
-    return 0 if _filled(wanted, store, streams, again=options.again) else 1
+    return 0 if _filled(wanted, store, streams, rate_of(options), again=options.again) else 1
 
 
-def fill_entities(entities: Sequence[EntityType[Any]], store: Store, streams: Streams) -> bool:
+def fill_entities(entities: Sequence[EntityType[Any]], store: Store, streams: Streams, rate: int) -> bool:
     """Fill the lookups and relations of some entities that are not ready; True if all are ready."""
-    return _filled([(entity, name) for entity in entities for name in kept_names(entity)], store, streams, again=False)
+    return _filled(
+        [(entity, name) for entity in entities for name in kept_names(entity)], store, streams, rate, again=False
+    )
 
 
-def _filled(wanted: Sequence[tuple[EntityType[Any], str]], store: Store, streams: Streams, *, again: bool) -> bool:
+def _filled(
+    wanted: Sequence[tuple[EntityType[Any], str]], store: Store, streams: Streams, rate: int, *, again: bool
+) -> bool:
     ready, lines = True, ProgressLines(streams.say)
+    read, pace = 0, Pace(rate, store.parts.waiting)
 
     def follow(report: BackfillReport) -> None:
+        nonlocal read
         lines.tell(lambda: f"{report.entity}.{report.lookup}: {counted(report.read, 'record')} read")
+        pace.did(report.read - read)
+        read = report.read
 
     for entity, name in wanted:
+        read = 0
         report = store.backfill(entity.model, name, again=again, follow=follow)
         _say(report, streams)
         ready = ready and report.ready

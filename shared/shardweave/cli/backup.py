@@ -16,6 +16,7 @@ from ..database.folder_copies import back_up
 from ..database.project import data_folder
 from .console import Streams
 from .open_table import folder_path
+from .progress_lines import BEGINS_ANEW
 from .schemas import add_service_arguments, key_format_of, service_of
 
 
@@ -32,3 +33,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     back_up(folder, service_of(options), key_format_of(options), options.folder)
     streams.say(f"{options.folder} holds a copy of {folder.path}")
     return 0
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return BEGINS_ANEW

@@ -39,7 +39,8 @@ from ..store import Store
 from ..store.parts import StoreParts
 from .console import Streams, counted
 from .open_table import add_table_arguments, folder_path, open_service
-from .progress_lines import ProgressLines
+from .progress_lines import BEGINS_ANEW, GOES_ON, ProgressLines
+from .rate import add_rate_argument, rate_of
 from .rekey import add_mapping_argument, forms_of, mapping_of
 from .schemas import entities_of
 
@@ -54,24 +55,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entity", action="append", metavar="TOKEN", help="an entity's token (default: every entity)")
     parser.add_argument("--state", type=Path, metavar="FILE", help="where the state is kept (default: it is not)")
     parser.add_argument("--json", action="store_true", help="write one JSON document")
+    add_rate_argument(parser)
     add_mapping_argument(parser)
     add_table_arguments(parser)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Compare, print the report, and return the exit code."""
+    rate = rate_of(options)
     with ExitStack() as stack:
         service = open_service(options, rekey=mapping_of(options))
         stack.callback(service.close)
         entities = _entities(options, service)
         parts = _reading(service, streams)
-        first: Source = TableRecords(parts, entities, options.table or str(options.data or "the data folder"))
+        name = options.table or str(options.data or "the data folder")
+        first: Source = TableRecords(parts, entities, name, rate=rate)
         second = _second(options, service, parts, entities, streams, stack)
         state = options.state or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "state"
         lines = ProgressLines(streams.say)
         report = Comparison(first, second, state).run(lambda so_far: lines.tell(lambda: _line(so_far)))
     streams.write(json.dumps(document(report), ensure_ascii=False) if options.json else readable(report))
     return 0 if report.is_equal else 1
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return GOES_ON if options.state else f"{BEGINS_ANEW}; with --state FILE it would go on"
 
 
 def _entities(options: argparse.Namespace, service: Service) -> list[EntityType[Any]]:
@@ -100,7 +109,7 @@ def _second(
         return ExportedRecords(schema, entities, options.with_export, streams.clock())
     if options.with_old_items:
         forms = forms_of(service)
-        return OldItems(parts, [forms[entity.token] for entity in entities])
+        return OldItems(parts, [forms[entity.token] for entity in entities], rate=options.rate)
     values = {**vars(options), "table": options.with_table, "data": options.with_data}
     try:
         other = open_service(argparse.Namespace(**values))
@@ -108,7 +117,8 @@ def _second(
         where = error.where.replace("--data", "--with-data").replace("--table", "--with-table")
         raise ConfigurationError(error.message, where=where, fix=error.fix) from None
     stack.callback(other.close)
-    return TableRecords(_reading(other, streams), entities, options.with_table or str(options.with_data))
+    name = options.with_table or str(options.with_data)
+    return TableRecords(_reading(other, streams), entities, name, rate=options.rate)
 
 
 def _reading(service: Service, streams: Streams) -> StoreParts:

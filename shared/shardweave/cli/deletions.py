@@ -24,6 +24,7 @@ from ..store import Store
 from ..store.outcomes import Deletion
 from .console import Streams, counted, utc, visible
 from .open_table import add_table_arguments, open_service
+from .progress_lines import GOES_ON
 
 SECONDS = 30.0
 MIN_WAIT = 1.0
@@ -44,6 +45,11 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         service = open_service(options)
         stack.callback(service.close)
         return tell(service.parts.store, streams, go_on=options.go_on, wait=options.wait)
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return GOES_ON if options.go_on or options.wait else "stopped"
 
 
 def tell(

@@ -21,7 +21,6 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from ..errors import ConfigurationError
 from ..maintenance.doctor import Doctor, check_kinds
 from ..maintenance.doctor_report import NEEDS_A_PERSON, DoctorReport
 from ..maintenance.fault_kinds import KINDS, Severity
@@ -30,17 +29,17 @@ from ..service.build import Service
 from ..service.rekeying import NO_WAITS
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
-from .progress_lines import ProgressLines
+from .progress_lines import GOES_ON, ProgressLines
+from .rate import add_rate_argument, rate_of
 from .rekey import add_mapping_argument, forms_of, mapping_of, rekey_of
-
-MOST_RATE = 1_000_000
+from .stored_format import check_stored_format
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("--repair", action="store_true", help="put right what is safe")
     parser.add_argument("--skip", action="append", default=[], metavar="KIND", help="a kind of fault to leave out")
-    parser.add_argument("--rate", type=int, default=0, metavar="N", help="read units a second, at most (default: any)")
+    add_rate_argument(parser, "read units")
     parser.add_argument("--json", action="store_true", help="write one JSON document")
     add_mapping_argument(parser)
     add_table_arguments(parser)
@@ -49,21 +48,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Check the table, print the report, and return the exit code."""
     check_kinds(options.skip)
-    if not 0 <= options.rate <= MOST_RATE:
-        fix = f"give 1 to {MOST_RATE}, or 0 for no limit"
-        raise ConfigurationError("a rate is a number of read units a second", where="--rate", fix=fix)
+    rate = rate_of(options, "read units")
     with ExitStack() as stack:
         service = open_service(options, rekey=mapping_of(options))
         stack.callback(service.close)
+        if options.repair:
+            check_stored_format(options, service, rate)
         lines = ProgressLines(streams.say)
         forms = forms_of(service)
-        refused = sum(_looked(service, form, streams) for form in forms.values()) if options.mapping else 0
+        refused = sum(_looked(service, form, streams, rate) for form in forms.values()) if options.mapping else 0
         doctor = Doctor(
             service.parts.store.parts,
             streams.clock,
             repair=options.repair,
             skip=options.skip,
-            rate=options.rate,
+            rate=rate,
             say=streams.say,
             forms=forms,
         )
@@ -72,9 +71,14 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     return max(report.code, NEEDS_A_PERSON if refused else 0)
 
 
-def _looked(service: Service, form: OldForm, streams: Streams) -> int:
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return GOES_ON
+
+
+def _looked(service: Service, form: OldForm, streams: Streams, rate: int) -> int:
     """Say what bringing an entity's old items in would change, and return how many can't be brought in."""
-    found = rekey_of(service, form, NO_WAITS, streams).look()
+    found = rekey_of(service, form, NO_WAITS, streams, rate=rate).look()
     new = found.differing
     streams.say(
         f"{form.entity.token}: {counted(found.read, 'old item')}: {new:,} would be brought in, {found.same:,} are, "

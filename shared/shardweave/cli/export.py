@@ -17,8 +17,8 @@ from pathlib import Path
 from ..maintenance.exporting import Export, ExportReport
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
-from .progress_lines import ProgressLines
-from .rewrite import check_rate
+from .progress_lines import GOES_ON, ProgressLines
+from .rate import add_rate_argument, rate_of
 from .schemas import entities_of
 
 
@@ -26,15 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="an empty folder, or that of an unfinished export")
     parser.add_argument("--entity", action="append", metavar="TOKEN", help="an entity's token (default: every entity)")
-    parser.add_argument(
-        "--rate", type=int, default=0, metavar="N", help="records a second, at most (default: no limit)"
-    )
+    add_rate_argument(parser)
     add_table_arguments(parser)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Export, and report the numbers."""
-    check_rate(options.rate)
+    rate = rate_of(options)
     with ExitStack() as stack:
         service = open_service(options)
         stack.callback(service.close)
@@ -44,7 +42,12 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
             lines.tell(lambda: f"{counted(sum(report.lines.values()), 'line')} written")
 
         entities = entities_of(options, service.parts.schema)
-        report = Export(service.parts.store.parts, entities, options.folder, rate=options.rate).run(follow)
+        report = Export(service.parts.store.parts, entities, options.folder, rate=rate).run(follow)
     for token, count in report.lines.items():
         streams.say(f"{token}: {counted(count, 'line')}")
     return 0
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return GOES_ON

@@ -24,8 +24,8 @@ from ..maintenance.importing import Import, ImportReport
 from ..schema.schema import Schema
 from .console import Streams, counted, lines_of
 from .open_table import add_table_arguments, open_service
-from .progress_lines import ProgressLines
-from .rewrite import check_rate
+from .progress_lines import BEGINS_ANEW, ProgressLines
+from .rate import add_rate_argument, rate_of
 from .schemas import schema_of
 
 
@@ -33,15 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("sources", type=Path, nargs="+", metavar="PATH", help="folders and files of exports")
     parser.add_argument("--replace", action="store_true", help="replace records that have not changed; make none")
-    parser.add_argument(
-        "--rate", type=int, default=0, metavar="N", help="records a second, at most (default: no limit)"
-    )
+    add_rate_argument(parser)
     add_table_arguments(parser)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Import, and report the outcome of the lines; 1 if any was refused or kept."""
-    check_rate(options.rate)
+    rate = rate_of(options)
     files = list(_files(options.sources, schema_of(options)))
     _check_lines(options.sources, files)
     with ExitStack() as stack:
@@ -53,7 +51,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
             lines.tell(lambda: f"{counted(report.lines, 'line')} read, {report.written:,} records written")
 
         parts, replacing = service.parts.store.parts, options.replace
-        importing = Import(parts, streams.clock, replace_unchanged=replacing, rate=options.rate)
+        importing = Import(parts, streams.clock, replace_unchanged=replacing, rate=rate)
         given = FileLines(files)
         report = importing.run(given, follow)
     for each in report.examples:
@@ -65,6 +63,11 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         + (f", what was counted of {counted(report.counted, 'record')}" if report.counted else "")
     )
     return 1 if report.refused or report.kept else 0
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return f"{BEGINS_ANEW}, and passes over what this one has written"
 
 
 def _files(sources: Sequence[Path], schema: Schema) -> Iterator[Path]:

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..errors import ConfigurationError, InputError, ShardweaveError
+from ..maintenance.walk import Pace
 from ..schema.entity_type import EntityType
 from ..schema.identities import given_identity
 from ..schema.nested_elements import root_of
@@ -30,7 +31,8 @@ from ..store.operations import Put
 from .console import Streams, counted, lines_of, visible
 from .json_lines import Line, objects
 from .open_table import add_table_arguments, open_service
-from .progress_lines import ProgressLines
+from .progress_lines import BEGINS_ANEW, ProgressLines
+from .rate import add_rate_argument, rate_of
 from .records import whole_record
 from .schemas import entity_of
 
@@ -41,11 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("file", metavar="FILE", help="JSON lines of records; - reads standard input")
     parser.add_argument("--entity", metavar="TOKEN", help="the entity of every line (default: its properties say)")
+    add_rate_argument(parser)
     add_table_arguments(parser)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Load, and report the numbers; 1 if any line was refused."""
+    rate = rate_of(options)
     with ExitStack() as stack:
         service = open_service(options, create=True)
         stack.callback(service.close)
@@ -53,7 +57,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         only = None if options.entity is None else entity_of(options, schema)
         source = stack.enter_context(_opened(options.file, streams))
         bar = stack.enter_context(_bar(streams))
-        loading = Loading(service.parts.store, schema, only, lambda line: _print(bar, line))
+        loading = Loading(service.parts.store, schema, only, lambda line: _print(bar, line), rate)
         loading.load(_followed(source, options.file, bar, loading, ProgressLines(streams.say)))
         for task in bar.task_ids:
             bar.update(task, written=loading.written)
@@ -62,14 +66,29 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     return 1 if loading.refused else 0
 
 
-class Loading:
-    """One load: the records to be written, and the numbers of the others."""
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return f"{BEGINS_ANEW}, and writes what this one has written again"
 
-    def __init__(self, store: Store, schema: Schema, only: EntityType[Any] | None, say: Callable[[str], None]) -> None:
+
+class Loading:
+    """One load: the records to be written, and the numbers of the others. `rate` is how many are written in a second;
+    0 is any."""
+
+    def __init__(
+        self,
+        store: Store,
+        schema: Schema,
+        only: EntityType[Any] | None,
+        say: Callable[[str], None],
+        rate: int = 0,
+    ) -> None:
         self._store = store
         self._schema = schema
         self._only = only
         self._say = say
+        self._batch = min(BATCH, rate) or BATCH
+        self._pace = Pace(rate, store.parts.waiting)
         self._waiting: list[tuple[int, Put]] = []
         self._identities: set[tuple[str, str]] = set()
         self.written = 0
@@ -88,7 +107,7 @@ class Loading:
         entity = self._only or entity_of_line(self._schema, line)
         values = whole_record(entity, line.values)
         identity = entity.token, repr(_identity(entity, line.number, values))
-        if identity in self._identities or len(self._waiting) == BATCH:
+        if identity in self._identities or len(self._waiting) == self._batch:
             self._write()
         self._identities.add(identity)
         private = frozenset(each.stored for each in entity.properties.values() if each.private)
@@ -103,6 +122,7 @@ class Loading:
             else:
                 unwritten = InputError("it was not written in time", fix="load the line again")
                 self._refuse(number, outcome.error or unwritten)
+        self._pace.did(len(self._waiting))
         self._waiting.clear()
         self._identities.clear()
 

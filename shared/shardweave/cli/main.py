@@ -8,7 +8,7 @@ import importlib.util
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -21,7 +21,8 @@ from .console import Streams, reason, visible
 @dataclass(frozen=True)
 class Command:
     """A command: `module` has `add_arguments(parser)` and `run(options, streams)`, and is imported only for this
-    command. If it `asks`, its input is part of the arguments."""
+    command. If it is long work, it has `stopped(options)`: what is said when Ctrl+C has stopped it. If it `asks`, its
+    input is part of the arguments."""
 
     name: str
     module: str
@@ -106,10 +107,17 @@ COMMANDS = (
 )
 
 
-def main(arguments: Sequence[str], streams: Streams, programs: Sequence[Program] = PROGRAMS) -> int:
-    """Run a command and return its exit code. Raises SystemExit for wrong arguments and `--help`, as argparse does."""
+def main(
+    arguments: Sequence[str],
+    streams: Streams,
+    programs: Sequence[Program] = PROGRAMS,
+    begins: Callable[[], object] = lambda: None,
+) -> int:
+    """Run a command and return its exit code; `begins` is called once it is loaded. Raises SystemExit for wrong
+    arguments and `--help`, as argparse does."""
     program = next((each for each in programs if [each.name] == list(arguments[:1])), None)
     if program is not None:
+        begins()
         return _run(program, arguments[1:], streams)
     about = "Serve, test and deploy a service; keys, shards and records from the command line."
     parser = Parser(prog="shardweave", description=about, epilog=EXIT_CODES, allow_abbrev=False)
@@ -135,12 +143,17 @@ def main(arguments: Sequence[str], streams: Streams, programs: Sequence[Program]
         module.add_arguments(own)
     options = parser.parse_args(arguments)
     try:
+        begins()
         code: int = module.run(options, streams)
         streams.stdout.flush()
     except ShardweaveError as error:
         streams.say(f"error: {error}")
         asks = any(each.asks for each in COMMANDS if each.name == options.command)
         return WRONG if asks and isinstance(error, InputError) else exit_code_of(error)
+    except KeyboardInterrupt:
+        if hasattr(module, "stopped"):
+            streams.say(module.stopped(options))
+        return INTERRUPTED
     return code
 
 
@@ -158,26 +171,23 @@ _EPILOG = textwrap.fill(EXIT_CODES, 100)
 """Text that argparse does not reformat."""
 
 
-def command() -> NoReturn:
-    """What `python -m shardweave.cli` does."""
+def command(begins: Callable[[], object]) -> int:
+    """Run the command of the process's arguments and return its exit code; `begins` is called once it is loaded."""
     try:
         _open_closed_streams()
-        code = _code(sys.argv[1:])
+        return _code(sys.argv[1:], begins)
     except BrokenPipeError:
-        code = _give_up_output()
+        return _give_up_output()
     except OSError as error:
         said = "standard output can't be written" if error.filename is None else f"{error.filename} can't be used"
         print(f"error: {said}: {reason(error)}", file=sys.stderr)
-        code = _give_up_output()
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    sys.exit(code)
+        return _give_up_output()
 
 
-def _code(arguments: Sequence[str]) -> int:
+def _code(arguments: Sequence[str], begins: Callable[[], object]) -> int:
     """The exit code, after the output was flushed."""
     try:
-        code = main(arguments, Streams.of_process())
+        code = main(arguments, Streams.of_process(), begins=begins)
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else 0
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The progress of long work as lines, for output without a terminal."""
+"""The progress of long work as lines, for output without a terminal, and what is said when Ctrl+C stops it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 
 EVERY_SECONDS = 10.0
+GOES_ON = "stopped; the same command goes on where this one came to"
+BEGINS_ANEW = "stopped; the same command begins anew"
 
 
 class ProgressLines:

@@ -18,30 +18,37 @@ from ..schema.read_models import ReadModel
 from ..store import Store
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
-from .progress_lines import ProgressLines
-from .rewrite import check_rate
+from .progress_lines import GOES_ON, ProgressLines
+from .rate import add_rate_argument, rate_of
+from .stored_format import check_stored_format
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="the read model (default: every one of records)")
-    parser.add_argument("--rate", type=int, default=0, metavar="N", help="items a second, at most (default: no limit)")
+    add_rate_argument(parser, "items")
     add_table_arguments(parser)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Rebuild, and report the result; 1 if any record was refused."""
-    check_rate(options.rate)
+    rate = rate_of(options, "items")
     with ExitStack() as stack:
         service = open_service(options)
         stack.callback(service.close)
+        check_stored_format(options, service, rate)
         schema, store = service.parts.schema, service.parts.store
         every = [each for each in schema.read_model_list if each.records]
         wanted = every if options.name is None else [schema.read_model(options.name)]
         if not wanted:
             streams.say("there is nothing to rebuild: the schema has no read model of records")
-        refused = [_rebuilt(store, each, options.rate, streams) for each in wanted]
+        refused = [_rebuilt(store, each, rate, streams) for each in wanted]
         return 1 if any(refused) else 0
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return GOES_ON
 
 
 def _rebuilt(store: Store, read_model: ReadModel, rate: int, streams: Streams) -> int:

@@ -38,8 +38,8 @@ from ..table.layout import KeyAttribute, TableLayout
 from .console import Streams, counted, utc, whole_text
 from .json_lines import parse_object
 from .open_table import add_table_arguments, open_service
-from .progress_lines import ProgressLines
-from .rewrite import check_rate
+from .progress_lines import GOES_ON, ProgressLines
+from .rate import add_rate_argument, rate_of
 from .schemas import entity_of
 
 ACTIONS = {
@@ -63,9 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--from", dest="old_table", metavar="TABLE", help="the table of the old items (default: the same)"
         )
-        action.add_argument(
-            "--rate", type=int, default=0, metavar="N", help="old items a second, at most (default: no limit)"
-        )
+        add_rate_argument(action, "items")
         action.add_argument(
             "--waits", metavar="WAITS", help="those of the stage (default: normal; none of a data folder)"
         )
@@ -97,7 +95,7 @@ def mapping_of(options: argparse.Namespace) -> Any:
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Carry out the subcommand, and return the exit code."""
-    check_rate(options.rate)
+    rate = rate_of(options, "items")
     with ExitStack() as stack:
         service = open_service(options, rekey=mapping_of(options))
         stack.callback(service.close)
@@ -111,7 +109,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         old_table = None if options.old_table is None else _old_table(options, form)
         if old_table is not None:
             stack.callback(old_table.table.close)
-        rekey = rekey_of(service, form, _waits(options, service.parts.table), streams, old_table, options.rate)
+        rekey = rekey_of(service, form, _waits(options, service.parts.table), streams, old_table, rate)
         if options.action == "run":
             return _run(rekey, streams)
         if options.action != "status":
@@ -121,6 +119,11 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         if options.action == "status":
             streams.say(standing(status))
     return 0
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return GOES_ON if options.action == "run" else "stopped"
 
 
 def forms_of(service: Service) -> Mapping[str, OldForm]:

@@ -24,6 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..api.routes.reshard import MOST_RATE, document
 from ..errors import ConfigurationError
+from ..errors.exit_codes import INTERRUPTED
 from ..keys.sharding import ShardBump
 from ..reshard.admin import Estimate, ReshardAdmin, Status
 from ..reshard.phases import under_way
@@ -96,7 +97,8 @@ def act(
     if options.action == "watch":
         with suppress(KeyboardInterrupt):
             return watch(entity, operator, streams, sleep)
-        return 130
+        streams.say("no longer watched; the re-shard goes on without that")
+        return INTERRUPTED
     if options.action == "rate":
         _check_rate(options.rate)
         _write(operator.set_rate(entity, options.rate), streams)

@@ -17,6 +17,7 @@ from ..database.project import data_folder
 from ..errors import ConfigurationError
 from .console import Streams
 from .open_table import folder_path
+from .progress_lines import BEGINS_ANEW
 from .schemas import add_service_arguments, key_format_of, service_of
 
 
@@ -37,3 +38,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     put_back(folder, service, chosen, options.folder)
     streams.say(f"{folder.path} holds what {options.folder} does")
     return 0
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return BEGINS_ANEW

@@ -14,7 +14,6 @@ import argparse
 from contextlib import ExitStack
 from typing import Any
 
-from ..errors import ConfigurationError
 from ..maintenance.rewriting import Rewrite, RewriteReport
 from ..maintenance.walk import check_readable
 from ..schema.entity_type import EntityType
@@ -22,40 +21,37 @@ from ..store import Store
 from .backfill import fill_entities
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
-from .progress_lines import ProgressLines
+from .progress_lines import GOES_ON, ProgressLines
+from .rate import add_rate_argument, rate_of
 from .schemas import entity_of
-
-MOST_RATE = 100_000
+from .stored_format import check_stored_format
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("--entity", metavar="TOKEN", help="the entity's token, such as user (default: every entity)")
-    parser.add_argument(
-        "--rate", type=int, default=0, metavar="N", help="records a second, at most (default: no limit)"
-    )
+    add_rate_argument(parser)
     add_table_arguments(parser)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Rewrite, and report the result; 1 if any record was refused, or a lookup is not filled."""
-    check_rate(options.rate)
+    rate = rate_of(options)
     with ExitStack() as stack:
         service = open_service(options)
         stack.callback(service.close)
+        check_stored_format(options, service, rate)
         schema, store = service.parts.schema, service.parts.store
         entities = list(schema.entities.values()) if options.entity is None else [entity_of(options, schema)]
         check_readable(store.parts, entities)
-        refused = [_rewritten(store, entity, options.rate, streams) for entity in entities]
-        filled = fill_entities(entities, store, streams)
+        refused = [_rewritten(store, entity, rate, streams) for entity in entities]
+        filled = fill_entities(entities, store, streams, rate)
         return 1 if any(refused) or not filled else 0
 
 
-def check_rate(rate: int) -> None:
-    """Refuse an invalid rate. Raises ConfigurationError."""
-    if not 0 <= rate <= MOST_RATE:
-        fix = f"give 1 to {MOST_RATE}, or 0 for no limit"
-        raise ConfigurationError("a rate is a number of records a second", where="--rate", fix=fix)
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return GOES_ON
 
 
 def _rewritten(store: Store, entity: EntityType[Any], rate: int, streams: Streams) -> int:

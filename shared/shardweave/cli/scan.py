@@ -28,8 +28,8 @@ from ..maintenance.scanning import RecordScan, ScanPage, checked_segment
 from ..store.parts import StoreParts
 from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
-from .progress_lines import ProgressLines
-from .rewrite import check_rate
+from .progress_lines import BEGINS_ANEW, GOES_ON, ProgressLines
+from .rate import add_rate_argument, rate_of
 from .schemas import entity_of
 from .shown_records import ShownRecords
 
@@ -43,13 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--segment", type=int, default=0, metavar="N", help="which of the segments, the first is 0")
     parser.add_argument("--segments", type=int, default=1, metavar="N", help="how many segments there are (default: 1)")
     parser.add_argument("--private", action="store_true", help="private properties too, as copies of records need them")
-    parser.add_argument("--rate", type=int, default=0, metavar="N", help="records a second, at most (default: any)")
+    add_rate_argument(parser)
     add_table_arguments(parser)
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Scan, and report the numbers; 1 if any record is unreadable."""
-    check_rate(options.rate)
+    rate = rate_of(options)
     try:
         segment = checked_segment(options.segment, options.segments)
     except InputError as error:
@@ -64,8 +64,15 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         shown.say_what_is_left_out(streams.say)
         position = None if kept is None else stack.enter_context(kept.used_by_this_process())
         with named_by_option(options.position):
-            scan = RecordScan(parts, entity, position=position, segment=segment, rate=options.rate)
+            scan = RecordScan(parts, entity, position=position, segment=segment, rate=rate)
             return ScanWriter(shown, streams, kept).all_of(scan)
+
+
+def stopped(options: argparse.Namespace) -> str:
+    """What is said when Ctrl+C has stopped it."""
+    return (
+        f"{GOES_ON}: append its output" if options.position else f"{BEGINS_ANEW}; with --position FILE it would go on"
+    )
 
 
 @contextmanager

@@ -7,16 +7,21 @@ import signal
 import sys
 from typing import NoReturn
 
+from ..cli.interruption import end_at_once, raise_interruptions
+
 
 def command() -> NoReturn:
     """Import `shardweave.local.serve`, inside the block that handles an interruption."""
+    code = 0
+    end_at_once(code, signal.SIGTERM)
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         from .serve import main
 
+        raise_interruptions(signal.SIGTERM)
         code = main(sys.argv[1:])
     except KeyboardInterrupt:
-        code = 0
+        pass
+    end_at_once(0)
     sys.exit(code)
 
 

@@ -10,8 +10,8 @@ properties, and attributes that the schema does not know; not by keys, revisions
 left out. Nothing is written but the state. A comparison that was stopped, or died, anywhere goes on from its state; one
 that has ended begins anew.
 
-State (an SQLite file): the digests by source, entity and identity; how far each source was read. Both are written in
-one transaction. It has identities in plain text, and digests of values: keep it as safe as the table.
+State (see `comparison_state`): the digests by source, entity and identity; how far each source was read. Both are
+written in one transaction. It has identities in plain text, and digests of values: keep it as safe as the table.
 
 Costs: each source is read once, and suspects up to three times.
 """
@@ -21,17 +21,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from ..errors import ConfigurationError, ShardweaveError
-from ..errors.exit_codes import Unavailable
 from ..reshard.retrying_reads import Asking
 from ..schema.entity_type import REVISION, EntityType
 from ..schema.old_forms import OldForm
@@ -41,12 +38,11 @@ from ..store.parts import StoreParts
 from ..store.writing.prepare import unknown_attributes
 from ..store.writing.write_actions import key_of
 from ..table.values import Item, Value
+from .comparison_state import keep, kept, opened_state
 from .export_folder import check_finished, check_known
-from .file_lock import for_owner
 from .record_lines import RecordLine, generated_names, item_of_text, item_text, read_line
-from .walk import PAGE, Walk, entity_lanes, saved_places, table_lanes
+from .walk import PAGE, Pace, Walk, entity_lanes, saved_places, table_lanes
 
-FORMAT = "1"
 MAX_EXAMPLES = 50
 LINES = 500
 UNREADABLE = (ShardweaveError, KeyError, TypeError, ValueError)
@@ -142,17 +138,28 @@ def _named(entity: EntityType[Any], values: Item) -> Named:
 
 
 class TableRecords:
-    """The records of a table, by the schema's own keys."""
+    """The records of a table, by the schema's own keys. `rate` is how many are read in a second; 0 is any."""
 
-    def __init__(self, parts: StoreParts, entities: Sequence[EntityType[Any]], name: str, *, page: int = PAGE) -> None:
+    def __init__(
+        self,
+        parts: StoreParts,
+        entities: Sequence[EntityType[Any]],
+        name: str,
+        *,
+        page: int = PAGE,
+        rate: float = 0,
+    ) -> None:
         self.name = " ".join([f"table {name}:", *(each.token for each in entities)])
-        self._parts, self._entities, self._page = parts, entities, page
+        self._parts, self._entities = parts, entities
+        self._page, self._rate = page, rate
+        self._pace = Pace(rate, parts.waiting)
         self._asking = Asking(parts.table, parts.waiting)
         self._generated = generated_names(parts.schema)
 
     def pages(self, place: Any) -> Iterator[tuple[list[Read], Any]]:
         """One round of pages after the other, entity by entity."""
-        number, kept = place or (0, None)
+        number, after = place or (0, None)
+        pace = Pace(self._rate, self._parts.waiting)
         for position, entity in enumerate(self._entities[number:], number):
             lanes = entity_lanes(entity, self._parts.moment_of(entity))
             walk = Walk(
@@ -160,19 +167,22 @@ class TableRecords:
                 entity,
                 lanes,
                 lambda items: items,
-                places=saved_places(_places(kept), lanes),
+                places=saved_places(_places(after), lanes),
                 page=self._page,
+                rate=self._rate,
             )
-            kept = None
+            after = None
             for results in walk.rounds():
                 found = [each for items in results for item in items for each in self._one(entity, item)]
                 yield found, (position, [_typed(each.encode()) for each in walk.places])
+                pace.did(walk.read)
             yield [], (position + 1, None)
 
     def again(self, named: Mapping[Named, str]) -> Mapping[Named, Digests] | None:
         """The records as they are now."""
         asked = [(self._parts.schema.entities[token], item_of_text(text)) for token, text in named]
         found = self._parts.reader.find_now(asked)
+        self._pace.did(len(asked))
         return {
             each: self._digests(entity, seen.found.item)
             for each, (entity, _), seen in zip(named, asked, found, strict=True)
@@ -236,16 +246,19 @@ class ExportedRecords:
 
 
 class OldItems:
-    """The old items of entities that are brought in, as the records that they are."""
+    """The old items of entities that are brought in, as the records that they are. `rate` is how many items are read
+    in a second; 0 is any."""
 
-    def __init__(self, parts: StoreParts, forms: Sequence[OldForm], *, page: int = PAGE) -> None:
+    def __init__(self, parts: StoreParts, forms: Sequence[OldForm], *, page: int = PAGE, rate: float = 0) -> None:
         self.name = "old items " + " ".join(form.fingerprint for form in forms)
-        self._parts, self._forms, self._page = parts, forms, page
+        self._parts, self._forms = parts, forms
+        self._page, self._rate = page, rate
+        self._pace = Pace(rate, parts.waiting)
         self._asking = Asking(parts.table, parts.waiting)
 
     def pages(self, place: Any) -> Iterator[tuple[list[Read], Any]]:
         """One round of pages of the whole table after the other."""
-        entity, lanes = self._forms[0].entity, table_lanes()
+        entity, lanes, pace = self._forms[0].entity, table_lanes(), Pace(self._rate, self._parts.waiting)
         walk = Walk(
             self._asking,
             entity,
@@ -253,10 +266,12 @@ class OldItems:
             lambda items: items,
             places=saved_places(_places(place), lanes),
             page=self._page,
+            rate=self._rate,
         )
         for results in walk.rounds():
             found = [each for items in results for item in items for each in self._one(item)]
             yield found, [_typed(each.encode()) for each in walk.places]
+            pace.did(walk.read)
 
     def again(self, named: Mapping[Named, str]) -> Mapping[Named, Digests] | None:
         """The old items as they are now."""
@@ -268,6 +283,7 @@ class OldItems:
             if seen.found is not None:
                 keys[each] = forms[each[0]].key(forms[each[0]].image(seen.found.item))
         found = self._parts.reader.items(list(keys.values()))
+        self._pace.did(len(named))
         items = {each: item for each, item in zip(keys, found, strict=True) if item is not None}
         return {each: digests(forms[each[0]].read(item)) for each, item in items.items()}
 
@@ -323,18 +339,18 @@ class Comparison:
         stop: Callable[[], bool] = lambda: False,
     ) -> CompareReport:
         """Go on to the end, or until `stop` says so. Raises ConfigurationError for a state of another comparison."""
-        with _opened(self.state, [self.first.name, self.second.name]) as database:
+        with opened_state(self.state, [self.first.name, self.second.name]) as database:
             for side, source in ((1, self.first), (2, self.second)):
                 if not self._read(database, side, source, follow, stop):
                     return self.report
             self._confirm(database)
             with database:
-                _keep(database, "done", True)
+                keep(database, "done", True)
             self.report = replace(self.report, done=True)
         return self.report
 
     def _read(self, database: sqlite3.Connection, side: int, source: Source, follow: Any, stop: Any) -> bool:
-        place = _kept(database, f"place {side}")
+        place = kept(database, f"place {side}")
         if place != "end":
             for found, after in source.pages(place):
                 with database:
@@ -342,13 +358,13 @@ class Comparison:
                         "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)",
                         [(side, *named, "" if each is None else json.dumps(each), key) for named, each, key in found],
                     )
-                    _keep(database, f"place {side}", after)
+                    keep(database, f"place {side}", after)
                 self._count(database)
                 follow(self.report)
                 if stop():
                     return False
             with database:
-                _keep(database, f"place {side}", "end")
+                keep(database, f"place {side}", "end")
         self._count(database)
         return True
 
@@ -416,7 +432,7 @@ def _plain_identity(text: str) -> dict[str, str]:
     return {name: str(value) for name, value in item_of_text(text).items()}
 
 
-# -- the state --------------------------------------------------------------------------------------------------------
+# -- what the state is asked ------------------------------------------------------------------------------------------
 
 _READABLE = "(SELECT entity, identity, digests, key FROM records WHERE side = {} AND digests <> '')"
 _BESIDE = "one.entity = two.entity AND one.identity = two.identity"
@@ -432,68 +448,6 @@ _SUSPECTS = (
 )
 _UNREADABLE = "SELECT side, entity, identity FROM records WHERE digests = '' ORDER BY 1, 2, 3 LIMIT ?"
 _EQUAL = "SELECT COUNT(*) FROM " + _FIRST + " WHERE one.digests IS two.digests"  # noqa: S608 - of constants
-
-
-@contextmanager
-def _opened(path: Path, names: list[str]) -> Iterator[sqlite3.Connection]:
-    """The state, which no other process can open before the context ends. Raises ConfigurationError, Unavailable."""
-    with suppress(OSError):
-        # A new one is its owner's alone; what is wrong with the path, SQLite says next.
-        os.close(for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-    try:
-        database = sqlite3.connect(path, timeout=0)
-    except sqlite3.Error as error:
-        raise _unusable(path, error) from None
-    with closing(database):
-        try:
-            with database:
-                of = _begun(database, names)
-        except sqlite3.Error as error:
-            raise _unusable(path, error) from None
-        if of != [FORMAT, *names]:
-            raise ConfigurationError(f"{path} is of another comparison", where="--state", fix="give another file")
-        try:
-            yield database
-        except sqlite3.Error as error:
-            told = f"{path} can't be read or written: {error}"
-            raise Unavailable(told, where="--state", fix="make room, or remove it, and try again") from None
-
-
-def _begun(database: sqlite3.Connection, names: list[str]) -> Any:
-    """Which comparison the state is of, this one if it is new or has ended."""
-    database.execute("PRAGMA locking_mode = EXCLUSIVE")
-    database.execute("BEGIN EXCLUSIVE")
-    database.execute("CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
-    database.execute(
-        "CREATE TABLE IF NOT EXISTS records (side INTEGER, entity TEXT, identity TEXT, digests TEXT, key TEXT, "
-        "PRIMARY KEY (side, entity, identity)) WITHOUT ROWID"
-    )
-    of = _kept(database, "of")
-    if of == [FORMAT, *names] and _kept(database, "done"):  # What it has read is of that time.
-        database.execute("DELETE FROM records")
-        database.execute("DELETE FROM kept")
-        of = None
-    if of is None:
-        of = [FORMAT, *names]
-        _keep(database, "of", of)
-    return of
-
-
-def _unusable(path: Path, error: sqlite3.Error) -> ConfigurationError:
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-        fix = "let it end or stop it, or give another file"
-        return Unavailable(f"another comparison uses {path}", where="--state", fix=fix)
-    fix = "give another file, or none"
-    return ConfigurationError(f"{path} can't be used as the state of a comparison", where="--state", fix=fix)
-
-
-def _kept(database: sqlite3.Connection, name: str) -> Any:
-    row = database.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
-    return None if row is None else json.loads(row[0])
-
-
-def _keep(database: sqlite3.Connection, name: str, value: Any) -> None:
-    database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, json.dumps(value)))
 
 
 def _loaded(text: str | None) -> Digests | None:

@@ -204,9 +204,8 @@ class Doctor:
     def _records(self, saved: Mapping[str, Any], follow: Any, stop: Any, spent: Any) -> bool:
         schema, lanes = self._parts.schema, table_lanes()
         entity = next(iter(schema.entities.values()))
-        walk = Walk(
-            self._asking, entity, lanes, self._examined, places=saved_places(saved.get("lanes"), lanes), page=self._page
-        )
+        begin = saved_places(saved.get("lanes"), lanes)
+        walk = Walk(self._asking, entity, lanes, self._examined, places=begin, page=self._page, rate=self._rate)
         self._late.restore(saved.get("late", ()))
         self._postponed = [_Postponed.decode(each, self._names) for each in saved.get("postponed", ())]
         pace, before = Pace(self._rate, self._parts.waiting), self.report.units

@@ -155,7 +155,8 @@ class Export:
         places = saved_places(own.get("lanes"), lanes) if own.get("map") == _map(moment) else None
         if places is None:
             own |= {"bytes": 0, "lines": 0, "map": _map(moment)}
-        walk = Walk(self._asking, entity, lanes, self._lines(entity), places=places, page=self._page)
+        sizes: dict[str, Any] = {"page": self._page, "rate": self._rate}
+        walk = Walk(self._asking, entity, lanes, self._lines(entity), places=places, **sizes)
         pace, waiting = Pace(self._rate, self._parts.waiting), self._parts.waiting
         kept_at = waiting.monotonic()
         with self._file(entity, own["bytes"]) as file:
@@ -176,7 +177,7 @@ class Export:
                 follow(self._report())
                 if stopping:
                     return False
-                pace.did(len(written))
+                pace.did(walk.read)
             counters = list(self._counters(entity))
             file.writelines(counters)
             own["lines"] += len(counters)

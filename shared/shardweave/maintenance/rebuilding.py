@@ -86,6 +86,7 @@ class Rebuild:
         self._read_model = read_model
         self._page = page
         self._workers = workers
+        self._rate = rate
         self._pace = Pace(rate, parts.waiting)
         self._feed = RecordFeed(parts)
         self._progress = Progress(parts, f"rebuild#{read_model.name}")
@@ -143,7 +144,6 @@ class Rebuild:
             waiting = self._parts.waiting
             kept_at = waiting.monotonic()
             for results in walk.rounds():
-                before = self.report.read
                 for each in results:
                     self.report = _sum(self.report, each)
                 if self._map(entity, phase) != began:
@@ -155,7 +155,7 @@ class Rebuild:
                 follow(self.report)
                 if stopping:
                     return False
-                self._pace.did(self.report.read - before)
+                self._pace.did(walk.read)
             if self._map(entity, phase) == began:
                 return True
             saved = {}
@@ -165,7 +165,8 @@ class Rebuild:
         lanes: Lanes = table_lanes() if phase == COUNT else entity_lanes(entity, moment)
         work = self._counted if phase == COUNT else lambda items: self._marked(entity, phase, items)
         places = saved_places(saved.get("lanes"), lanes)
-        return Walk(self._asking, entity, lanes, work, places=places, page=self._page, workers=self._workers)
+        sizes: dict[str, Any] = {"page": self._page, "workers": self._workers, "rate": self._rate}
+        return Walk(self._asking, entity, lanes, work, places=places, **sizes)
 
     def _map(self, entity: EntityType[Any], phase: str) -> list[int]:
         """The shard map by which the records of one entity are found; that of the whole table is always the same."""

@@ -125,7 +125,7 @@ class OldTable:
 class Rekey:
     """Bringing in one entity's records. `parts` are those of a store with `LeasedMaps(bringing=True)`; `old_table` is
     that of the old items, if it is another one; `rate` is how many items are read in a second, `workers` how many
-    threads do it."""
+    threads do it. A round takes no longer than the time after which it is saved, however low the rate is."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Rekey:
         self._parts = parts = fenced(parts, self._fence)
         self._coordinator, self._form = coordinator, form
         self._clock, self._waits, self._rate = clock, waits, rate
-        self._pages: dict[str, Any] = {"page": page, "workers": workers}
+        self._pages: dict[str, Any] = {"page": page, "workers": workers, "rate": rate}
         self._here = old_table is None
         self._from, theirs = ("", None) if old_table is None else (old_table.name, old_table.table)
         self._asking = Asking(parts.table, parts.waiting)
@@ -174,10 +174,11 @@ class Rekey:
     def look(self) -> PassCounts:
         """What bringing the old items in would change, without writing anything."""
         walk = Walk(self._old_asking, self._entity, table_lanes(), self._passes.look, **self._pages)
-        counts = PassCounts()
+        counts, pace = PassCounts(), Pace(self._rate, self._parts.waiting)
         for results in walk.rounds():
             for each in results:
                 counts += each
+            pace.did(walk.read)
         return counts
 
     def start(self) -> None:
@@ -315,11 +316,10 @@ class Rekey:
         places = saved_places(saved.get("lanes"), lanes) if goes_on else None
         counts = report.passes[name] if places is not None and name in report.passes else PassCounts()
         asking = self._asking if name in OF_RECORDS else self._old_asking
-        walk = Walk(asking, self._entity, lanes, getattr(self._passes, name), places=places, **self._paged(lanes))
+        walk = Walk(asking, self._entity, lanes, getattr(self._passes, name), places=places, **self._pages)
         pace, waiting = Pace(self._rate, self._parts.waiting), self._parts.waiting
         kept_at: float | None = None
         for results in walk.rounds():
-            before = counts.read
             for each in results:
                 counts += each
             report = replace(report, passes={**report.passes, name: counts})
@@ -333,19 +333,13 @@ class Rekey:
             follow(report)
             if stopping:
                 return report, False
-            pace.did(counts.read - before)
+            pace.did(walk.read)
         report = replace(report, passes={**report.passes, name: counts})
         self._check_state(seen)
         self._save(seen, report)
         return report, True
 
     # -- parts
-
-    def _paged(self, lanes: Lanes) -> dict[str, Any]:
-        """The size of pages and the number of workers: a round takes no longer than the time after which it is saved,
-        however low the rate is."""
-        most = int(self._rate * SAVED_SECONDS / max(1, len(lanes))) if self._rate else self._pages["page"]
-        return {**self._pages, "page": max(1, min(self._pages["page"], most))}
 
     def _run_state(self, saved: Mapping[str, Any], report: RekeyReport) -> str:
         if report.done:
@@ -381,7 +375,12 @@ class Rekey:
     def _has_records(self) -> bool:
         lanes = entity_lanes(self._entity, self._parts.moment_of(self._entity))
         walk = Walk(self._asking, self._entity, lanes, self._passes.records, **self._pages)
-        return any(records for found in walk.rounds() for records in found)
+        pace = Pace(self._rate, self._parts.waiting)
+        for results in walk.rounds():
+            if any(results):
+                return True
+            pace.did(walk.read)
+        return False
 
     def _seen(self) -> Seen | None:
         """What the entity's control record says. Raises Conflict if the old items are in another table than given."""

@@ -147,12 +147,11 @@ class Rewrite:
         lanes = entity_lanes(self._entity, moment)
         places = saved_places(saved.get("lanes"), lanes) if saved.get("map") == _map(moment) else None
         self.report = RewriteReport(self._entity.token) if places is None else _decoded(self._entity.token, saved)
-        sizes = {"page": self._page, "workers": self._workers}
+        sizes: dict[str, Any] = {"page": self._page, "workers": self._workers, "rate": self._rate}
         walk = Walk(self._asking, self._entity, lanes, self._rewritten, places=places, **sizes)
         pace, waiting = Pace(self._rate, self._parts.waiting), self._parts.waiting
         kept_at = waiting.monotonic()
         for results in walk.rounds():
-            before = self.report.read
             for each in results:
                 self.report = _sum(self.report, each)
             if _map(self._parts.moment_of(self._entity)) != _map(moment):
@@ -164,7 +163,7 @@ class Rewrite:
             follow(self.report)
             if stopping:
                 return True
-            pace.did(self.report.read - before)
+            pace.did(walk.read)
         self.report = replace(self.report, done=True)
         return True
 

@@ -142,8 +142,9 @@ class RecordScan(Generic[E]):
         self._page = page
         self._workers = workers
         self._given = None if position is None else ScanState.decode(position, entity, segment)
+        self._rate = rate
         self._pace = Pace(rate, parts.waiting)
-        self._told = 0
+        self._read = 0
         self._walk: Walk[Sequence[Item]] | None = None
         self._moment: AttemptContext | None = None
 
@@ -156,8 +157,8 @@ class RecordScan(Generic[E]):
         walk, moment = self._walk, self._moment
         if walk.done:
             return None
-        self._pace.did(self._told)
-        self._told = 0
+        self._pace.did(self._read)
+        self._read = 0
         before = list(walk.places)
         try:
             found = [item for items in walk.round() for item in items]
@@ -167,7 +168,7 @@ class RecordScan(Generic[E]):
             walk.places = before
             raise
         own = records_among(self._parts.schema, self._entity, found, replace(moment, now_ms=now))
-        self._told = len(own)
+        self._read = walk.read
         return self._made(own, self._position(walk, moment))
 
     # -- parts
@@ -184,7 +185,7 @@ class RecordScan(Generic[E]):
         if self._given is not None and places is None:
             raise _expired()
         asking = Asking(self._parts.table, self._parts.waiting)
-        options: dict[str, Any] = {"places": places, "page": self._page, "workers": self._workers}
+        options: dict[str, Any] = {"places": places, "page": self._page, "workers": self._workers, "rate": self._rate}
         return Walk(asking, self._entity, lanes, lambda items: items, **options)
 
     def _kept_map(self, map_id: int) -> ShardMap:

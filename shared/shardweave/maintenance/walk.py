@@ -27,6 +27,8 @@ from ..table.values import Item
 
 LANES = 16
 PAGE = 100
+ROUND_SECONDS = 5.0
+"""How long a round takes at most, by a rate: then so much is read at once."""
 MAX_HASH_KEYS = 4096
 """An entity with more is found by a scan."""
 
@@ -118,7 +120,10 @@ def check_readable(parts: StoreParts, entities: Sequence[EntityType[Any]]) -> No
 
 
 class Walk(Generic[R]):
-    """One walk. `work` is told of each page's items, several pages at once, and what it gives is given on."""
+    """One walk. `work` is told of each page's items, several pages at once, and what it gives is given on. By a `rate`,
+    of items a second, pages are so small that a round has no more than a few seconds of it; see Pace, which keeps it by
+    how many items the last round has `read`.
+    """
 
     def __init__(
         self,
@@ -130,13 +135,16 @@ class Walk(Generic[R]):
         places: Sequence[Place] | None = None,
         page: int = PAGE,
         workers: int = MAX_WORKERS,
+        rate: float = 0,
     ) -> None:
         self._asking = asking
         self._entity = entity
         self._lanes = lanes
         self._work = work
-        self._page_size = page
+        most = int(rate * ROUND_SECONDS / max(1, len(lanes))) if rate else page
+        self._page_size = max(1, min(page, most))
         self._workers = workers
+        self.read = 0
         self.places = list(places) if places is not None else [Place()] * len(lanes)
         assert len(self.places) == len(lanes)
 
@@ -158,34 +166,35 @@ class Walk(Generic[R]):
         has not moved them."""
         numbers = self._open
         found = run_concurrently(self._page, numbers, self._workers)
-        for number, (place, _) in zip(numbers, found, strict=True):
+        for number, (place, _, _) in zip(numbers, found, strict=True):
             self.places[number] = place
-        return [result for _, result in found]
+        self.read = sum(read for _, read, _ in found)
+        return [result for _, _, result in found]
 
-    def _page(self, number: int) -> tuple[Place, R]:
+    def _page(self, number: int) -> tuple[Place, int, R]:
         place = self.places[number]
         source = self._lanes[number][place.source]
         page = self._asking.page(self._entity, source, place.after, self._page_size)
         after = Place(place.source + 1) if page.last_key is None else Place(place.source, page.last_key)
-        return after, self._work(page.items)
+        return after, len(page.items), self._work(page.items)
 
 
 class Pace:
-    """Keeps work to a number of things a second; 0 is no limit."""
+    """Keeps work to a number of things a second; 0 is no limit. Time in which less was done is not made up for."""
 
     def __init__(self, a_second: float, waiting: RetryClock) -> None:
         self._a_second = a_second
         self._waiting = waiting
         self._begun = waiting.monotonic()
-        self._done = 0.0
 
     def did(self, count: float) -> None:
-        """So many more were done: wait until that is not too many."""
-        self._done += count
-        if self._a_second:
-            early = self._begun + self._done / self._a_second - self._waiting.monotonic()
-            if early > 0:
-                self._waiting.sleep(early)
+        """So many were done since the last time: wait until that is not too many."""
+        if not self._a_second:
+            return
+        now, due = self._waiting.monotonic(), self._begun + count / self._a_second
+        if due > now:
+            self._waiting.sleep(due - now)
+        self._begun = max(now, due)
 
 
 def saved_places(saved: Any, lanes: Lanes) -> list[Place] | None:
