@@ -139,6 +139,7 @@ SAID: dict[str, tuple[str, ...]] = {
         f"more than {protocol.MAX_CONNECTIONS:,} connections, or more than {protocol.MAX_PIPELINED} requests pipelined",
         f"requests that read | {serve.THREADS} running, {asgi.WAITING_READS} waiting",
         f"requests that write | {serve.THREADS // 2} running, {asgi.WAITING_WRITES} waiting",
+        f"a connection between two requests | {server.IDLE_SECONDS} seconds",
         f"requests in progress have {server.GRACE_SECONDS} seconds to finish",
     ),
     "export-import.md": (f"of which the first {importing.MAX_EXAMPLES} are listed",),

@@ -24,6 +24,9 @@ from .protocol import LimitedProtocol
 GRACE_SECONDS = 5
 LAST_SECONDS = 0.5
 """The part of those seconds that is left when unread answers are dropped."""
+IDLE_SECONDS = 75
+"""How long a connection is kept between two requests. A client that uses it just when it is closed does not learn what
+became of its request, so this is longer than most clients keep a connection."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -77,6 +80,7 @@ class HttpServer(uvicorn.Server):
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
+            timeout_keep_alive=IDLE_SECONDS,
             callback_notify=notify,
             timeout_notify=1,
         )
