@@ -93,7 +93,7 @@ def _moved(operator: Operating) -> list[Move]:
         version = operator.status()["version"]
         if phase:
             operator.wait_until(lambda found, phase=phase: found["phase"] == phase and _has_begun(found))
-            operator.abort()
+            assert operator.aborts()
         operator.wait_for(moving=False)
         what = f"taken back in `{phase}`" if phase else "there" if target is SIXTEEN else "and back"
         shards = f"{before} to {4 ** target['chars']}"

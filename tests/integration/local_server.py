@@ -108,14 +108,17 @@ class LocalServer:
         return self.process.returncode
 
 
-def launch(data: Path, *arguments: str, log: Path, module: str = "shardweave.local") -> subprocess.Popen[str]:
-    """A server process on a free port (unless the arguments name one), its standard error in a file."""
+def launch(
+    data: Path, *arguments: str, log: Path, module: str = "shardweave.local", **variables: str
+) -> subprocess.Popen[str]:
+    """A server process on a free port (unless the arguments name one), its standard error in a file. `variables` are
+    added to those of the environment."""
     port = () if "--port" in arguments else ("--port", "0")
     with log.open("ab") as output:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", module, "--data", str(data), *port, *arguments],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'shared'}"},
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'shared'}", **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=output,

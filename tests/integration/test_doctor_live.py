@@ -147,7 +147,7 @@ def test_writers_make_no_false_alarm_in_any_phase() -> None:
 def test_the_phases_change_while_the_doctor_is_at_work() -> None:
     """All entities move from the first phase to the last, and one back, while doctors examine the table."""
     world = filled()
-    ended = threading.Event()
+    ended, reported = threading.Event(), threading.Semaphore(0)
     raised: list[BaseException] = []
 
     def new_store() -> Store:
@@ -158,9 +158,11 @@ def test_the_phases_change_while_the_doctor_is_at_work() -> None:
         try:
             for model in (Issue, Customer, Mailbox):
                 world.start(model, WIDER if model is Issue else ShardBump(0, char_bits=1, chars=5))
+                reported.acquire()
             world.run_until(Customer, Phase.DUAL_NEW)
             world.abort(Customer)
             for model in (Issue, Customer, Mailbox):
+                reported.acquire()
                 world.finish(model)
         except BaseException as error:  # noqa: BLE001 - told in the thread of the test
             raised.append(error)
@@ -171,11 +173,15 @@ def test_the_phases_change_while_the_doctor_is_at_work() -> None:
     moving = threading.Thread(target=move)
     with writers(world, new_store):
         moving.start()
-        while not ended.is_set():
-            reports.append(doctor(world).run())
-        moving.join()
+        try:
+            while not ended.is_set():
+                reports.append(doctor(world).run())
+                reported.release()
+        finally:
+            reported.release(len(SCHEMA.entities) * 2)
+            moving.join()
     assert raised == []
-    assert len(reports) > 1
+    assert len(reports) >= 6, "the phases of each entity begin and end between two reports"
     assert [report.findings.counts for report in reports] == [{}] * len(reports)
     assert doctor(world).run().code == 0
 

@@ -16,7 +16,7 @@ import pytest
 
 from shardweave.cli.project_files import project_files
 from shardweave.database.project import PROJECT_VARIABLE
-from tests.integration.local_server import ROOT, Answer, LocalServer
+from tests.integration.local_server import ROOT, START_SECONDS, Answer, LocalServer
 
 EXAMPLE = ROOT / "examples" / "support_desk"
 WRITTEN = ("support_desk.py", "test_support_desk.py", "README.md")
@@ -65,7 +65,7 @@ def unread(server: LocalServer, token: str) -> dict[str, int]:
 
 def eventually(asked: Callable[[], dict[str, int]]) -> dict[str, int]:
     """What is there once there is something, which is soon after."""
-    ends = time.monotonic() + 60
+    ends = time.monotonic() + START_SECONDS
     while not (found := asked()) and time.monotonic() < ends:
         time.sleep(0.1)
     return found
