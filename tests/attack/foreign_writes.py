@@ -1,14 +1,15 @@
 """Writes that name what is somebody else's by its key, in every form that a key has in a body: changes, additions,
-upserts and those that return what was there, one by one, in a transaction, and in a batch."""
+upserts and those that return what was there, one by one, in a transaction, in a batch, and in GraphQL."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from tests.attack.fortress import BOBS, MARK
-from tests.attack.requests import Described, Document, Request
+from tests.attack.requests import JSON, Described, Document, Request
 
 NAMED_BY_OTHERS = ("realms", "diaries")
 """The collections whose keys a client makes up. Those of items are made by the service, of records that are there: an
@@ -84,3 +85,38 @@ def _operations(named: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
         yield "together", {"delete": collection, "key": key}
         for exists in ({}, {"exists": True}, {"exists": False}, {"rev": "x"}):
             yield "check", {"check": collection, "key": key, **exists}
+
+
+MUTATED: Mapping[str, tuple[str, str]] = {
+    "realms": ("Realm", 'id: "acme", sort: "bobs-realm"'),
+    "diaries": ("Diary", 'id: "acme/bob", sort: "monday"'),
+    "items": ("Item", "id: %s"),
+    "ledgers": ("Ledger", ""),
+}
+"""How GraphQL calls what can be written, and names what is Bob's."""
+
+
+def foreign_mutations(keys: Mapping[str, str]) -> Iterator[Request]:
+    """Changes, additions, upserts and removals in GraphQL; alone, and behind one that is answered."""
+    for collection, (name, key) in MUTATED.items():
+        named = key % json.dumps(keys["bobs-item"]) if "%" in key else key
+        changed = ", ".join(f"{each}: {json.dumps(value)}" for each, value in CHANGES[collection].items())
+        amounts = "total" if collection == "ledgers" else "visits"
+        writes = [(f"update{name}", f"patch: {{{changed}}}")]
+        writes += [(f"addTo{name}", f"amounts: {{{amounts}: {amount}}}") for amount in (1, -1, 2**70)]
+        for field, content in writes:
+            for kind, more in (("mutation", ""), ("mutation", 'rev: "x"'), ("upsert", "upsert: true")):
+                if kind == "upsert" and collection not in NAMED_BY_OTHERS:
+                    continue
+                yield _mutation(kind, f"{field}({_joined(named, content, more)}) {{ rev {amounts} }}")
+        yield _mutation("mutation", f"delete{name}{f'({named})' if named else ''}")
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def _mutation(kind: str, field: str) -> Request:
+    text = f"mutation {{ known: __typename asked: {field} }}"
+    made = Request("POST", "/graphql", headers={"content-type": JSON}, kind=kind, operation="graphql")
+    return made.with_json({"query": text})

@@ -22,6 +22,7 @@ from pydantic import Field
 
 from shardweave.access import Allow, claim_property, private_property
 from shardweave.api.app import Api
+from shardweave.api.graphql.options import GraphQL
 from shardweave.api.operators import Operators
 from shardweave.api.rate_limit import RateLimit, Rates
 from shardweave.keys.sharding import ShardBump
@@ -192,8 +193,8 @@ BOBS: dict[str, Any] = {
 """What Bob's records have, by property. Their attackers guess all of it."""
 
 
-def fortress(*, with_bobs: bool, rates: Rates | None = None) -> Gate:
-    """A new one: Eve's records, and Bob's where they are wanted."""
+def fortress(*, with_bobs: bool, rates: Rates | None = None, graphql: GraphQL | None = None) -> Gate:
+    """A new one: Eve's records, and Bob's where they are wanted; with GraphQL beside the other routes, or without."""
     global _numbers  # noqa: PLW0603 - two worlds make up the same ids
     _numbers = itertools.count()
     clock = Clock()
@@ -201,7 +202,9 @@ def fortress(*, with_bobs: bool, rates: Rates | None = None) -> Gate:
     queries = QueryRunner(SCHEMA, table, CURSOR_KEYS, maps=StaticMaps(), clock=clock)
     store = Store(SCHEMA, table, maps=StaticMaps(), clock=clock, first=queries.first)
     parts = Parts(SCHEMA, table, store, queries, EXTERNAL_KEYS)
-    operations = operations_of(ModuleType("no_operations_of_its_own"), parts, OPERATORS)
+    module = ModuleType("no_operations_of_its_own")
+    module.graphql = graphql  # type: ignore[attr-defined]
+    operations = operations_of(module, parts, OPERATORS)
     operations += operators_operations(parts, OPERATORS, reshard_operator(table, Waits(), clock))
     for tenant, owner in (("acme", "eve"), ("bolt", "mallory")):
         store.create(Realm(tenant_id=tenant, name=f"{owner}s-realm", user_id=owner))
@@ -218,4 +221,4 @@ def fortress(*, with_bobs: bool, rates: Rates | None = None) -> Gate:
         store.create(Ledger(total=481516))
     limit = None if rates is None else RateLimit(SCHEMA, table, rates, clock)
     api = Api(operations, title="Fortress", claims=parts.access.claims, limit=limit)
-    return Gate(api, parts, clock, made_of=("fortress", rates is None))
+    return Gate(api, parts, clock, made_of=("fortress", rates is None, graphql is None))

@@ -3,6 +3,7 @@ record the answer is the same, and nothing of it is shown. Whatever answers can 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -11,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from shardweave import GraphQL
 from shardweave.table.operations import PutItem, Scan
 from shardweave.wire.record_models import RecordModels
-from tests.attack.foreign_writes import bobs_keys, foreign_writes
-from tests.attack.fortress import BOBS, MARK, SCHEMA, Item, fortress
+from tests.attack.foreign_writes import bobs_keys, foreign_mutations, foreign_writes
+from tests.attack.fortress import BOBS, MARK, SCHEMA, Diary, Item, fortress
 from tests.attack.gate import Gate, Told, described
 from tests.attack.requests import Described, Document, Request
 from tests.unit.api_world import EXTERNAL_KEYS
@@ -41,6 +43,7 @@ ATTACKERS = (
     Attacker("another tenant, same name", {"sub": "bob", "tenant": "bolt"}, "mallorys-item"),
     Attacker("in a group without rules", {"sub": "eve", "tenant": "acme", "groups": ["reader", "bob"]}, "eves-item"),
 )
+KEY_OF_DIARY = {"tenant_id": "acme", "user_id": "bob", "day": BOBS["day"]}
 KEYS = RecordModels(SCHEMA[Item], EXTERNAL_KEYS).keys
 MATCHES: tuple[dict[str, str], ...] = ({}, {"if-match": "*"}, {"if-match": '"x"'}, {"if-none-match": "*"})
 
@@ -182,6 +185,29 @@ def test_what_is_damaged_of_somebody_elses_is_answered_as_what_is_not_there(atta
     without = answered_without_bobs(attacker, requests)
     for request, seen, unseen in zip(requests, told, without, strict=True):
         assert seen == unseen, request
+
+
+@pytest.mark.parametrize("attacker", ATTACKERS, ids=lambda each: each.name)
+def test_mutations_of_somebody_elses_are_answered_as_of_what_is_not_there(attacker: Attacker) -> None:
+    told: list[list[Told]] = []
+    with closing(fortress(with_bobs=True, graphql=GraphQL())) as gate:
+        requests = list(foreign_mutations({"bobs-item": key_of(gate, "bobs-item")}))
+        told.append(sent(gate, attacker, requests))
+        bobs = [gate.parts.store.get(Item, "bobs-item"), gate.parts.store.get(Diary, KEY_OF_DIARY)]
+    assert [getattr(each, "visits", None) for each in bobs] == [0, BOBS["visits"]], "nobody changed them"
+    with closing(fortress(with_bobs=False, graphql=GraphQL())) as gate:
+        told.append(sent(gate, attacker, requests))
+    met: Counter[str] = Counter()
+    for request, seen, unseen in zip(requests, *told, strict=True):
+        assert seen == unseen, request
+        assert MARK not in seen.body, request
+        (error,) = json.loads(seen.body)["errors"]
+        assert error["path"] == ["asked"], request
+        met[error["extensions"]["code"]] += 1
+        met[request.kind] += 1
+    assert met["not_found"] >= 20, met
+    assert met["upsert"] >= 8, met
+    assert met["mutation"] >= 20, met
 
 
 @pytest.mark.parametrize("with_bobs", [True, False])

@@ -14,12 +14,14 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
+from pydantic import Field
 
-from shardweave import GraphQL
+from shardweave import Allow, Entity, GraphQL, claim_property, unique_property
 from shardweave.api.app import Api
 from shardweave.schema.schema import Schema
 from tests.unit.access_world import RULES, TENANTS, Person, person
 from tests.unit.api_world import TYPE_PREFIX, api_of, code_of
+from tests.unit.test_access_upserts import Draft, Note
 
 ROUNDS = 400
 TASK = "taskId tenantId created teamName num slug label title parentId relatedIds"
@@ -320,6 +322,88 @@ OF_RULES: dict[str, Callable[[int, str], Asked]] = {
         f'mutation {{ deleteReport(id: "r{number}") }}',
     ),
 }
+
+
+# -- additions and upserts --------------------------------------------------------------------------------------------
+
+
+class Talk(Entity, token="talk", partition="tenant", sort="number", access=[Allow("create", "get", "update")]):
+    """A talk of a tenant, for everybody who belongs to it."""
+
+    tenant: str = claim_property("tenant")
+    number: int
+    seen: int = 0
+
+
+class Stock(Entity, token="stock", access=[Allow("get", "update", groups="reader"), Allow("create", groups="admin")]):
+    """What some may change, and others make."""
+
+    stock_id: str = unique_property()
+    seen: int = 0
+    tags: set[str] = Field(default_factory=set)
+
+
+ADDED = Schema([Talk, Note, Draft, Stock])
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "talk": ("tenant", "number"),
+    "note": ("userId", "number"),
+    "draft": ("editorId", "draftId"),
+    "stock": ("stockId",),
+}
+ADDERS: dict[str, Callable[[Api], Person]] = {
+    "ann": lambda api: person(api, "ann", tenant="ann"),
+    "bob": lambda api: person(api, "bob", "reader", tenant="bob"),
+    "root": lambda api: person(api, "root", "reader", "admin", tenant="root"),
+    "nobody": Person,
+}
+
+
+def _named(token: str, owner: str, number: int) -> tuple[dict[str, Any], str, str]:
+    """A record's key in a body, in a path, and as arguments."""
+    names = KEYS[token]
+    if len(names) == 1:
+        return {names[0]: f"s{number}"}, f"s{number}", f'id: "s{number}"'
+    key = {names[0]: owner, names[1]: f"d{number}" if token == "draft" else number}
+    *_, last = key.values()
+    return key, f"{owner}/{last}", f'id: "{owner}", sort: "{last}"'
+
+
+def _added(token: str, owner: str, number: int, amount: int, upsert: bool) -> Asked:
+    key, _, arguments = _named(token, owner, number)
+    document = {"key": key if len(key) > 1 else key["stockId"], "amounts": {"seen": amount}, "upsert": upsert}
+    more = ", upsert: true" if upsert else ""
+    return (
+        lambda ids: ("POST", f"/v1/{token}s/add", document),
+        f"mutation {{ addTo{token.capitalize()}({arguments}, amounts: {{seen: {amount}}}{more}) {{ {_of(token)} }} }}",
+    )
+
+
+def _changed(token: str, owner: str, number: int, amount: int, upsert: bool) -> Asked:
+    _, path, arguments = _named(token, owner, number)
+    more = ", upsert: true" if upsert else ""
+    return (
+        lambda ids: ("PATCH", f"/v1/{token}s/{path}{'?upsert=true' if upsert else ''}", {"seen": amount}),
+        f"mutation {{ update{token.capitalize()}({arguments}, patch: {{seen: {amount}}}{more}) {{ {_of(token)} }} }}",
+    )
+
+
+def _of(token: str) -> str:
+    return " ".join((*KEYS[token], "seen", *(("tags",) if token == "stock" else ())))
+
+
+def test_additions_and_upserts_are_carried_out_and_refused_alike() -> None:
+    twins, chance = Twins(ADDED), Random(3)
+    met: dict[tuple[str, str], set[str]] = {}
+    for _ in range(2 * ROUNDS):
+        token, who = chance.choice(sorted(KEYS)), chance.choice(sorted(ADDERS))
+        owner, number = chance.choice(("ann", "bob")), chance.randrange(4)
+        amount, upsert = chance.choice((1, -2, 2**70)), chance.random() < 0.5
+        ask = chance.choice((_added, _changed))
+        twins.met = met.setdefault((token, ask.__name__), set())
+        twins.asks(ADDERS[who], *ask(token, owner, number, amount, upsert))
+    for (token, _), codes in met.items():
+        assert {"", "not_found", "unauthenticated"} <= codes, token
+    assert all("forbidden" in codes for (token, _), codes in met.items() if token == "stock"), "who may not create"
 
 
 @pytest.mark.parametrize(("who", "told"), [("ann", True), ("nobody", False)])

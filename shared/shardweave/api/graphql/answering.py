@@ -16,7 +16,7 @@ from ..routes.collections import CollectionRoute
 from .documents import Document, Reader, Refused
 from .entities import EntityRecords
 from .field_errors import of_document, of_whole
-from .names import Names
+from .names import VERBS, Names
 from .options import GraphQL
 from .reading import Answering, Reading
 from .types import Types
@@ -113,7 +113,7 @@ def _answered(result: ExecutionResult, document: Document, answering: Answering)
             raise each.original_error or each
     if result.errors:
         content["errors"] = [each.formatted for each in result.errors[:MAX_ERRORS]]
-    pages = any(root.kind not in ("one", "create", "update", "put", "delete") for root in document.roots)
+    pages = any(root.kind not in ("one", *VERBS) for root in document.roots)
     return Answered(
         json_bytes(content),
         document.writes,

@@ -1,6 +1,6 @@
 """The names of the fields and types of a service's GraphQL API.
 
-    order(id)                    one record                     createOrder updateOrder putOrder deleteOrder
+    order(id)                    one record                     createOrder updateOrder putOrder deleteOrder addToOrder
     ordersById(id)               those of one partition         where the key has a sort part
     orders                       all of them, by id             where it has none
     ordersByCustomer(customerId) those that an index finds      of the index `customer`, or `byCustomer`
@@ -22,6 +22,7 @@ from typing import Any
 from ...errors import ConfigurationError
 from ...schema.entity_type import EntityType
 from ...schema.relations import LookupType
+from ...store.operations import can_be_added_to
 from .options import GraphQL
 
 RESERVED = frozenset({"filter", "reverse", "limit", "nextToken", "prevToken"})
@@ -32,7 +33,7 @@ SHARED_TYPES = frozenset(
     {"Query", "Mutation", "Boolean", "Float", "ID", "Int", "String", "Long", "Decimal", "DateTime", "Date", "Bytes"}
     | {"JSON", "Timestamp", "SizeTests"}
 )
-VERBS = ("create", "update", "put", "delete")
+VERBS = ("create", "update", "put", "delete", "addTo")
 _WORDS = re.compile("[0-9A-Za-z]+")
 _BY = re.compile("^by(?=[A-Z])")
 
@@ -144,9 +145,11 @@ def _of_entity(names: Names, entity: EntityType[Any]) -> Iterator[tuple[str, str
     for related in entity.related_lists.values():
         if not related.private:
             yield names.related(entity, related.name), f"the {related.name} of one {token}"
+    adds = any(can_be_added_to(entity, each) for each in entity.properties.values())
     for verb in () if entity.read_only else VERBS:
-        yield names.mutation(verb, entity), f"{verb} of {token}"
-    for suffix in ("Connection", "Filter", "Input", "Put", "Patch"):
+        if adds or verb != "addTo":
+            yield names.mutation(verb, entity), f"{verb} of {token}"
+    for suffix in ("Connection", "Filter", "Input", "Put", "Patch", *(("Amounts",) if adds else ())):
         yield names.type(entity, suffix), f"the {suffix.lower()} of {token}"
 
 

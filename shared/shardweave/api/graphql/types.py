@@ -33,6 +33,7 @@ from ...schema.entity_type import EntityType, IndexView
 from ...schema.nested_elements import root_of
 from ...schema.property import Property
 from ...schema.relations import LookupType, RelationType
+from ...store.operations import can_be_added_to
 from ...wire.record_keys import KEY
 from ...wire.record_models import RecordModels
 from ..routes.collections import CollectionRoute
@@ -41,7 +42,7 @@ from .nodes import Node, related, root
 from .scalars import DATE, DATE_TIME, JSON, scalar_of, type_of, type_of_annotation
 
 Kind = Literal[
-    "one", "by_id", "every", "by_index", "by_lookup", "related", "several", "create", "update", "put", "delete"
+    "one", "by_id", "every", "by_index", "by_lookup", "related", "several", "create", "update", "put", "delete", "addTo"
 ]
 MEANING = "shardweave"
 """Where a field's extensions have its Meaning."""
@@ -363,6 +364,7 @@ class Types:
     def _writes(self, entity: EntityType[Any]) -> dict[str, GraphQLField]:
         record, names = self._records[entity.token], self._names
         once = {"idempotencyKey": GraphQLArgument(GraphQLString, description="Repeated with it, it is done once.")}
+        upsert = {"upsert": GraphQLArgument(GraphQLBoolean, description="True to make the record where there is none.")}
         rev = {"rev": GraphQLArgument(GraphQLString, description="The revision that the record must have.")}
         ids = self.id_arguments(entity, sort_required=True)
         found = {}
@@ -371,11 +373,29 @@ class Types:
             taken = {} if body is None else {word: GraphQLArgument(GraphQLNonNull(body))}
             if body is not None or verb == "create":
                 arguments = taken | once if verb == "create" else ids | taken | rev | once
+                arguments |= upsert if verb == "update" else {}
                 found[names.mutation(verb, entity)] = _root(record, arguments, _meant(verb, entity), _SAID[verb])  # type: ignore[arg-type]
         found[names.mutation("delete", entity)] = _root(
             GraphQLBoolean, ids | rev | once, _meant("delete", entity), _SAID["delete"]
         )
+        amounts = self._amounts(entity)
+        if amounts is not None:
+            given = {"amounts": GraphQLArgument(GraphQLNonNull(amounts))}
+            found[names.mutation("addTo", entity)] = _root(
+                record, ids | given | rev | once | upsert, _meant("addTo", entity), _SAID["addTo"]
+            )
         return found
+
+    def _amounts(self, entity: EntityType[Any]) -> GraphQLInputObjectType | None:
+        whole = self._models[entity.token].entity
+        fields = {
+            name: GraphQLInputField(type_of(each))
+            for name, each in whole.properties.items()
+            if can_be_added_to(whole, each)
+        }
+        if not fields:
+            return None
+        return GraphQLInputObjectType(self._names.type(entity, "Amounts"), fields, description=_BODIES["Amounts"])
 
     def _body(self, entity: EntityType[Any], suffix: str) -> GraphQLInputObjectType | None:
         models = self._models[entity.token]
@@ -398,11 +418,13 @@ _SAID = {
     "update": "Changes properties of a record: what is given replaces, null removes.",
     "put": "Writes a whole record: makes it, or replaces the one that is there.",
     "delete": "Removes a record; an error when there is none.",
+    "addTo": "Adds to numbers and sets of a record: every addition is carried out, once.",
 }
 _BODIES = {
     "Input": "What makes a record.",
     "Put": "A whole record; what names it may be left out.",
     "Patch": "What changes a record: null removes a property.",
+    "Amounts": "What is added, by property; a negative amount takes away.",
 }
 
 

@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
+from pydantic_core import to_jsonable_python
+
 from ...errors import ShardweaveError
 from ...wire.record_keys import ROOT, parameter_name
 from ..http import Response
 from ..idempotency import IDEMPOTENCY_KEY
 from ..operation import Beside, Call
 from ..preconditions import IF_MATCH
+from ..routes.records import UPSERT
 from .costs import check_cost, cost_of
 from .documents import Root
 from .entities import EntityRecords
@@ -22,8 +25,10 @@ from .nodes import Node
 from .questions import path_of
 from .reading import Answering, Reading, grant_texts
 
-_OPERATIONS = {"create": "create", "update": "patch", "put": "put", "delete": "delete"}
+_OPERATIONS = {"create": "create", "update": "patch", "put": "put", "delete": "delete", "addTo": "addTo"}
 """What the operation of the collection is called, before the entity's name."""
+UPSERTS = {"update": "patch", "addTo": "amounts"}
+"""What may make a record where there is none, and the argument that has its content."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,9 @@ class Writing:
         if root.has_relations:
             self.reading.access.grant(records.entity, "get", answering.call.caller)
         call = self._call(root, records, answering.call)
-        run = getattr(records.collection, _OPERATIONS[root.kind])
-        response: Response = run(call)
+        collection = records.collection
+        run = collection.additions.add if root.kind == "addTo" else getattr(collection, _OPERATIONS[root.kind])
+        response: Response = run(self._with_key(call, records) if root.kind == "addTo" else call)
         self._note(root, root.kind, call.path, answering, response)
         if root.kind == "delete":
             return True
@@ -69,16 +75,27 @@ class Writing:
         given = root.arguments
         path: Mapping[str, str] = {}
         if root.kind != "create":
-            rule = "update" if root.kind == "update" else root.kind
+            rule = "update" if root.kind in UPSERTS else root.kind
             path = path_of(root, grant_texts(self.reading.access.grant(records.entity, rule, call.caller).bound))
         headers: dict[str, str] = {}
         if given.get("rev") is not None:
             headers[IF_MATCH] = f'"{given["rev"]}"'
         if given.get("idempotencyKey") is not None:
             headers[IDEMPOTENCY_KEY] = given["idempotencyKey"]
-        document = given.get("patch" if root.kind == "update" else "input") or {}
+        document = given.get(UPSERTS.get(root.kind, "input")) or {}
         name = f"{_OPERATIONS[root.kind]}{records.models.name}"
-        return replace(call, path=path, query={}, document=document, headers=headers, operation=name)
+        query = {UPSERT: "true"} if given.get("upsert") else {}
+        return replace(call, path=path, query=query, document=document, headers=headers, operation=name)
+
+    @staticmethod
+    def _with_key(call: Call, records: EntityRecords) -> Call:
+        """A call of an addition as its route takes it: the key and the rest of the query in the body."""
+        entity, key = records.entity, call.path.get("key")
+        if entity.origin is None:
+            identity = to_jsonable_python(entity.identify(records.models.keys.of_path(call.path)))
+            key = next(iter(identity.values())) if len(identity) == 1 else identity
+        document = {"key": key, "amounts": call.document, **({UPSERT: True} if call.query else {})}
+        return replace(call, path={}, query={}, document=document)
 
     def _path(self, records: EntityRecords, document: Mapping[str, Any]) -> dict[str, str]:
         """The parameters of the path of a record that was answered."""
