@@ -282,7 +282,7 @@ def test_commands_read_and_check_the_deployed_table(commands: Commands, table: t
 def test_an_export_is_stopped_goes_on_and_equals_the_table(commands: Commands, table: tuple[str, str]) -> None:
     folder = commands.folder / "export"
     stopped = commands.interrupt(
-        "export", folder, "--rate", "3", *table, once=lambda: folder.exists() and any(folder.iterdir())
+        "export", folder, "--rate", "1", *table, once=lambda: folder.exists() and any(folder.iterdir())
     )
     assert stopped.code == 130, stopped
     done = commands.run("export", folder, *table)

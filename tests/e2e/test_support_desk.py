@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from shardweave.cdk.deploy_local import how_to_call
 from shardweave.cdk.emulator import Emulator
 from shardweave.cdk.sources import ROOT
-from tests.e2e.conftest import Deployed, deployed
+from tests.e2e.conftest import Deployed, deployed, eventually
 from tests.e2e.issuer import AUDIENCE, Issuer
 
 SERVICE = "examples/support_desk/support_desk.py"
@@ -46,12 +45,11 @@ def test_what_members_have_not_read_is_counted_by_the_function_of_the_stream(sta
     path = f"/v1/replies/{ann.call('POST', '/v1/conversations', asked).document['conversationId']}"
     for text in ("Unplug it.", "Well?"):
         assert ann.call("POST", path, {"text": text}).status == 201
-    ends = time.monotonic() + 120
-    wanted, found = {"bob": 2, "cid": 2}, {}
-    while found != wanted and time.monotonic() < ends:
-        time.sleep(0.5)
-        found = {each["memberId"]: each["messages"] for each in ann.get("/v1/unreads").document["items"]}
-    assert found == wanted
+
+    def unread() -> dict[str, int]:
+        return {each["memberId"]: each["messages"] for each in ann.get("/v1/unreads").document["items"]}
+
+    assert eventually(lambda: unread() == {"bob": 2, "cid": 2}), unread()
 
 
 def test_how_to_call_an_api_that_takes_tokens_is_said(stack: Deployed) -> None:
