@@ -50,6 +50,19 @@ class Watched:
             self.complaints.append(message.text)
 
 
+def at_rest(page: Page) -> None:
+    """What was asked for is there: what the page shows first, and the page of a grid that was asked for last."""
+    expect(page.locator("main")).to_be_visible()
+    expect(page.locator('[aria-busy="true"]')).to_have_count(0)
+
+
+def go(page: Page, place: str) -> None:
+    """Open a part of the service, and wait until all of it is there: nothing on it is of what was open before."""
+    page.evaluate("place => { location.hash = `#/${place}`; }", place)
+    expect(page.locator(f'nav a[href="#/{place}"]')).to_have_attribute("aria-current", "page")
+    at_rest(page)
+
+
 @contextmanager
 def opened(browser: Browser, address: str, *, complaints: tuple[str, ...] = (), **options: Any) -> Iterator[Page]:
     """A page of a browser of its own. In the end it has asked its own server alone, and has complained of nothing but

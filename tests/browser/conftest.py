@@ -30,11 +30,17 @@ from tests.integration.local_server import LocalServer
 from .big_project import fill
 from .browsing import launched, opened
 
-WAITS = (
-    '{"leaseMs": 250, "acceptedMs": 0, "requestMs": 200, "clocksMs": 0, "cursorLifeMs": 1500, "quietMs": 100, '
-    '"recheckMs": [3600000]}'
-)
-"""A re-shard has to come to its end here, and cursors to live longer than a test turns pages."""
+WAITS = {
+    "leaseMs": 250,
+    "acceptedMs": 0,
+    "requestMs": 200,
+    "clocksMs": 0,
+    "cursorLifeMs": 3_600_000,
+    "quietMs": 100,
+    "recheckMs": [3_600_000],
+}
+"""Of a re-shard that is taken back. One that comes to its end lasts as long as a cursor lives; here cursors live longer
+than any test turns pages."""
 DAY = "2025-01-01"
 LONG = bool(os.environ.get("SHARDWEAVE_LONG_SEARCHES"))
 ISSUES = int(os.environ.get("SHARDWEAVE_EXPLORER_ISSUES", 100_000 if LONG else BIG))
@@ -74,7 +80,14 @@ def served(folder: Path, report: Callable[[str], None] = lambda _: None) -> Iter
         began, samples = time.monotonic(), ("--empty",)
         fill(data, dt.date.fromisoformat(DAY), ISSUES)
         report(f"{ISSUES:,} issues written in {time.monotonic() - began:.0f} s")
-    server = LocalServer.start(data, "--service", "issue_tracker", "--reshard-waits", WAITS, *samples)
+    with tracker_of(data, WAITS, *samples) as found:
+        yield found
+
+
+@contextmanager
+def tracker_of(data: Path, waits: dict[str, Any], *options: str) -> Iterator[Tracker]:
+    """An issue tracker with waits of its own."""
+    server = LocalServer.start(data, "--service", "issue_tracker", "--reshard-waits", json.dumps(waits), *options)
     claims = {"sub": "tester", "tenant": str(ACME.tenant_id), GROUPS: ["operators"]}
     token = encode_token(claims, DataFolder(data).token_secret(), now=now_ms() // 1000, seconds=36_000)
     try:

@@ -4,6 +4,7 @@ comes for a record that is no longer open touches no other one."""
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from pathlib import Path
 from playwright.sync_api import APIResponse, Browser, Page, Request, Route, expect
 
 from services._samples.issues import BRIDGE, TUNNEL
-from tests.browser.browsing import opened
+from tests.browser.browsing import PATIENCE_MS, at_rest, go, opened
 from tests.browser.conftest import Tracker
 from tests.browser.test_mishaps import ended
 from tests.browser.test_records import made, path
@@ -27,14 +28,19 @@ class Late:
 
     def await_answer(self, page: Page) -> None:
         """The server has answered."""
+        ends = time.monotonic() + PATIENCE_MS / 1000
         while not self.answers:
-            page.wait_for_timeout(10)
+            assert time.monotonic() < ends, "nothing is asked that is to be held back"
+            page.wait_for_timeout(10)  # Routes are handled meanwhile.
 
     def come(self, page: Page) -> None:
         """The page gets the answers, and has time to make something of them."""
         assert self.answers, "nothing was asked that is held back"
         for route, answer in self.answers:
             route.fulfill(response=answer)
+            got = route.request.response()
+            assert got is not None
+            got.finished()
         page.evaluate("() => new Promise((done) => setTimeout(done, 50))")
 
 
@@ -51,7 +57,7 @@ def held_back(page: Page, chosen: Callable[[Request], bool]) -> Iterator[Late]:
 
     page.route("**/v1/**", handle)
     yield late
-    page.unroute("**/v1/**")
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def asks(method: str, part: str, of: str = "") -> Callable[[Request], bool]:
@@ -61,12 +67,12 @@ def asks(method: str, part: str, of: str = "") -> Callable[[Request], bool]:
     )
 
 
-def entity_page(page: Page, tracker: Tracker) -> None:
-    page.goto(f"{tracker.server.address}/explorer#/entity/issue")
+def entity_page(page: Page) -> None:
+    go(page, "entity/issue")
     page.locator("#index").select_option("gridNum")
     choose(page, str(BRIDGE.project_id))
     expect(page.locator(".grid tbody tr")).not_to_have_count(0)
-    expect(page.locator(".grid")).to_have_attribute("aria-busy", "false")
+    at_rest(page)
 
 
 def choose(page: Page, project: str) -> None:
@@ -83,7 +89,7 @@ def explains(page: Page, project: str) -> None:
 
 
 def test_a_page_that_comes_late_is_neither_shown_nor_explained(page: Page, tracker: Tracker) -> None:
-    entity_page(page, tracker)
+    entity_page(page)
     choose(page, str(TUNNEL.project_id))
     expect(page.get_by_role("status")).to_contain_text("25 records")
     with held_back(page, asks("POST", "/issues/query", str(BRIDGE.project_id))) as late:
@@ -98,7 +104,7 @@ def test_a_page_that_comes_late_is_neither_shown_nor_explained(page: Page, track
 
 
 def test_an_explanation_that_comes_late_is_not_shown(page: Page, tracker: Tracker) -> None:
-    entity_page(page, tracker)
+    entity_page(page)
     with held_back(page, asks("POST", "/issues/explain", str(BRIDGE.project_id))) as late:
         page.locator("#explain summary").click()
         late.await_answer(page)
@@ -109,7 +115,7 @@ def test_an_explanation_that_comes_late_is_not_shown(page: Page, tracker: Tracke
 
 
 def test_an_explanation_of_a_page_that_is_not_shown_yet_stays_away(page: Page, tracker: Tracker) -> None:
-    entity_page(page, tracker)
+    entity_page(page)
     with held_back(page, asks("POST", "/issues/query", str(TUNNEL.project_id))) as late:
         choose(page, str(TUNNEL.project_id))
         late.await_answer(page)
@@ -252,7 +258,7 @@ def test_an_answer_to_the_token_before_is_not_shown(browser: Browser, tracker: T
 
 
 def test_an_estimate_is_of_the_numbers_that_stand_there(page: Page, tracker: Tracker) -> None:
-    page.goto(f"{tracker.server.address}/explorer#/shards/project")
+    go(page, "shards/project")
     with held_back(page, asks("POST", "/estimate", '"chars":3')) as late:
         page.locator("#chars").fill("2")
         page.get_by_role("button", name="Estimate").click()
@@ -271,7 +277,7 @@ def test_a_look_from_before_a_command_does_not_replace_its_answer(browser: Brows
     try:
         with opened(browser, server.address) as page:
             page.goto(f"{server.address}/explorer#/shards/user")
-            expect(page.locator("#start")).to_be_visible()
+            at_rest(page)
             with held_back(page, asks("GET", "/v1/_reshard/user")) as late:
                 late.await_answer(page)
                 page.locator("#start").click()

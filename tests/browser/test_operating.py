@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from services._samples.issues import ACME
 from shardweave.access.tokens import encode_token
@@ -17,8 +20,8 @@ from shardweave.cli.explorer import token_in, upstream_of
 from shardweave.cli.forwarding import Forwarder
 from shardweave.database.data_folder import DataFolder
 from shardweave.schema.entity import now_ms
-from tests.browser.browsing import PATIENCE_MS, opened
-from tests.browser.conftest import Tracker
+from tests.browser.browsing import PATIENCE_MS, go, opened
+from tests.browser.conftest import WAITS, Tracker, tracker_of
 from tests.integration.local_server import LocalServer
 
 PLACES = ("view/issueGrid", "entity/issue", "shards/issue", "doctor")
@@ -50,41 +53,77 @@ CONTRASTS = """() => {
 }"""
 
 
-def state(page: Page) -> str:
-    return page.locator("#state").inner_text()
+PHASES = {
+    "stable": "Stable",
+    "dual_old": "Copying",
+    "dual_new": "Trying",
+    "new_only": "Switching",
+    "purge": "Emptying",
+}
+WATCH = """() => {
+  window.seen = [];
+  const look = () => {
+    const here = document.querySelector(".phases [aria-current]").textContent;
+    if (window.seen.at(-1) !== here) window.seen.push(here);
+  };
+  look();
+  const all = { subtree: true, childList: true, attributes: true, characterData: true };
+  new MutationObserver(look).observe(document.body, all);
+}"""
+"""Writes down each phase that is shown, however short."""
+SHORT = WAITS | {"cursorLifeMs": 300}
 
 
-def test_a_re_shard_is_estimated_started_watched_and_ends(page: Page, tracker: Tracker) -> None:
-    page.goto(f"{tracker.server.address}/explorer#/shards/project")
-    expect(page.locator("#shards tbody tr")).to_have_count(4)
-    page.get_by_role("button", name="Count all records").click()
-    expect(page.locator("#fill + p")).to_contain_text("counted just now")
-    page.locator("#charBits").fill("3")
-    expect(page.locator("#shards-to")).to_have_text("64 shards")
-    page.locator("#chars").fill("2")
-    page.get_by_role("button", name="Estimate").click()
-    expect(page.locator("dl.estimate")).to_contain_text("shards to")
-    page.get_by_role("button", name="Start").click()
-    expect(page.locator("#state")).to_contain_text("from 4 to 64 shards")
-    expect(page.locator("#abort")).to_be_visible()
-    seen = set()
-    while not state(page).startswith("Stable"):
-        seen.add(page.locator(".phases [aria-current]").inner_text())
-        page.wait_for_timeout(50)
-    assert {"Copying", "Trying"} <= seen
-    expect(page.locator("#state")).to_contain_text("64 shards are read")
-    expect(page.locator("#shards tbody tr")).to_have_count(64)
-    assert len(tracker.request("GET", "/v1/projects?index=projectsByName")["items"]) == 2
+def test_a_re_shard_is_estimated_started_watched_and_ends(browser: Browser, tmp_path: Path) -> None:
+    with tracker_of(tmp_path / "data", SHORT, "--empty") as tracker, opened(browser, tracker.server.address) as page:
+        tracker.request("POST", "/v1/tenants", {"name": "ACME Engineering"})
+        for name in ("Bridge", "Tunnel"):
+            tracker.request("POST", "/v1/projects", {"name": name})
+        page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
+        go(page, "shards/project")
+        expect(page.locator("#shards tbody tr")).to_have_count(4)
+        page.get_by_role("button", name="Count all records").click()
+        expect(page.locator("#fill + p")).to_contain_text("counted just now")
+        page.locator("#charBits").fill("3")
+        expect(page.locator("#shards-to")).to_have_text("64 shards")
+        page.locator("#chars").fill("2")
+        page.get_by_role("button", name="Estimate").click()
+        expect(page.locator("dl.estimate")).to_contain_text("shards to")
+        page.evaluate(WATCH)
+        page.get_by_role("button", name="Start").click()
+        expect(page.locator("#state")).to_contain_text("64 shards are read", timeout=5 * PATIENCE_MS)
+        expect(page.locator("#state")).to_contain_text("Stable", timeout=5 * PATIENCE_MS)
+        expect(page.locator("#shards tbody tr")).to_have_count(64)
+        expect(page.locator("#fill + p")).not_to_contain_text("counted just now")
+        seen = page.evaluate("seen")
+        assert seen[:2] == ["Stable", "Copying"]
+        assert seen == [*(name for name in PHASES.values() if name in seen), "Stable"]
+        assert len(tracker.request("GET", "/v1/projects?index=projectsByName")["items"]) == 2
 
 
-def test_a_re_shard_is_taken_back(page: Page, tracker: Tracker) -> None:
-    page.goto(f"{tracker.server.address}/explorer#/shards/issue")
+def test_each_phase_of_a_re_shard_has_its_name(page: Page, tracker: Tracker) -> None:
+    told = tracker.request("GET", "/v1/_reshard/project")
+    for phase, name in PHASES.items():
+        answer = {**told, "phase": phase, "moving": phase != "stable", "shardsFrom": 4, "shardsTo": 16}
+        page.route("**/v1/_reshard/project", answering(answer))
+        go(page, "shards/project")
+        expect(page.locator(".phases [aria-current=step]")).to_have_text(name)
+        expect(page.locator("#abort")).to_have_count(0 if phase == "stable" else 1)
+
+
+def answering(document: dict[str, Any]) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(json=document)
+
+
+def test_a_re_shard_is_taken_back(page: Page) -> None:
+    go(page, "shards/issue")
     page.locator("#rate").fill("50")
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#state")).to_contain_text("from 4 to 16 shards")
     page.locator("#abort").click()
     expect(page.locator("#state")).to_contain_text("Stable", timeout=5 * PATIENCE_MS)
-    expect(page.locator("#state")).to_contain_text("4 shards are read")
+    expect(page.locator("#state")).to_contain_text(re.compile(r"\b4 shards\s+are read"))
+    expect(page.locator("#shards tbody tr")).to_have_count(4)
 
 
 def test_the_doctors_report_of_a_service_that_asks_for_no_token(browser: Browser, tmp_path: Path) -> None:
@@ -140,8 +179,7 @@ def test_all_text_has_contrast_enough(browser: Browser, tracker: Tracker, scheme
     with opened(browser, tracker.server.address, color_scheme=scheme) as page:
         page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
         for place in PLACES:
-            page.goto(f"{tracker.server.address}/explorer#/{place}")
-            expect(page.locator("main table, main .problem, #verdict").first).to_be_visible()
+            go(page, place)
             found = page.evaluate(CONTRASTS)
             assert len(found) > 20
             assert [each for each in found if each[0] < 4.5] == [], json.dumps(place)
@@ -154,9 +192,8 @@ def test_a_narrow_screen_scrolls_in_one_direction_whatever_the_letters(
     with opened(browser, tracker.server.address, viewport={"width": 360, "height": 740}) as page:
         page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
         for place in (*PLACES, "entity/tenant"):
-            page.goto(f"{tracker.server.address}/explorer#/{place}")
+            go(page, place)
             page.evaluate("font => { document.body.style.font = font; }", font)
-            expect(page.locator("main table, main .problem, #verdict, #open").first).to_be_visible()
             for part in page.locator(".menu summary, #add-filter").all():
                 part.click()
             wide = page.evaluate(TOO_WIDE)

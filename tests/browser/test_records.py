@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from services._samples.issues import ACME, BRIDGE
+from tests.browser.browsing import go
 from tests.browser.conftest import Tracker
 
 TRICKY = '<img src="x" onerror="document.title=1"><script>document.title=2</script>${7*7}'
@@ -109,15 +110,15 @@ def test_a_record_is_deleted_if_it_is_still_as_it_was_shown(page: Page, tracker:
     expect(page.locator(".grid tbody tr", has_text="To be deleted")).to_have_count(0)
 
 
-def test_what_the_api_refuses_is_said_with_its_fix(page: Page, tracker: Tracker) -> None:
-    page.goto(f"{tracker.server.address}/explorer#/entity/project")
+def test_what_the_api_refuses_is_said_with_its_fix(page: Page) -> None:
+    go(page, "entity/project")
     page.locator(".grid tbody tr", has_text="Forth Rail Bridge").locator("button.link").click()
     page.get_by_role("button", name="Delete …").click()
     page.locator("#delete").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("Other records belong to it")
 
 
-def test_a_record_that_no_list_shows_is_opened_by_its_key(page: Page, tracker: Tracker) -> None:
+def test_a_record_that_no_list_shows_is_opened_by_its_key(page: Page) -> None:
     page.get_by_role("link", name="Tenant", exact=True).first.click()
     expect(page.locator("main")).to_contain_text("No list shows these records")
     page.get_by_label("tenantId").fill(str(ACME.tenant_id))

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 from shardweave.access.tokens import GROUPS, encode_token
 from shardweave.database.data_folder import DataFolder
 from shardweave.schema.entity import now_ms
-from tests.browser.browsing import opened
+from tests.browser.browsing import at_rest, opened
 from tests.integration.local_server import ROOT, LocalServer
 
 SERVICES = (
@@ -36,6 +36,6 @@ def test_every_page_opens(browser: Browser, tmp_path: Path, service: str) -> Non
                 page.locator(f'nav a[href="{place}"]').click()
                 expect(page.locator(f'nav a[href="{place}"]')).to_have_attribute("aria-current", "page")
                 expect(page.locator("main h1")).to_be_visible()
-                expect(page.locator('[aria-busy="true"]')).to_have_count(0)
+                at_rest(page)
     finally:
         server.stop()

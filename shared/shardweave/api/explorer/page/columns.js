@@ -1,6 +1,8 @@
 /** Which columns a grid shows, and in which order: chosen by the reader, kept in this browser by their names. */
 
 import { html } from "./lit-html/lit-html.js";
+import { live } from "./lit-html/directives/live.js";
+import { repeat } from "./lit-html/directives/repeat.js";
 
 const KEPT = "shardweave-columns ";
 const FIRST = 8;
@@ -28,7 +30,9 @@ export function columnsMenu(app, grid, columns) {
   const names = visibleColumns(app, grid, columns).map((each) => each.name);
   const keep = (chosen) => {
     localStorage.setItem(KEPT + app.service.service + "/" + grid, JSON.stringify(chosen));
+    const { activeElement } = document;
     app.update();
+    queueMicrotask(() => activeElement.focus()); // Where its column is now.
   };
   const move = (name, by) => {
     const chosen = names.filter((each) => each !== name);
@@ -39,9 +43,11 @@ export function columnsMenu(app, grid, columns) {
   return html`<details class="menu">
     <summary>Columns</summary>
     <ul>
-      ${[...names, ...others].map(
+      ${repeat(
+        [...names, ...others],
+        (name) => name,
         (name) => html`<li>
-          <label class="check"><input type="checkbox" .checked=${names.includes(name)}
+          <label class="check"><input type="checkbox" .checked=${live(names.includes(name))}
             @change=${(event) => keep(event.target.checked ? [...names, name] : names.filter((each) => each !== name))} />
             ${name}</label>
           <button type="button" aria-label="Move ${name} to the left" ?disabled=${!names.includes(name)}

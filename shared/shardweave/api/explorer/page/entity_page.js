@@ -1,12 +1,13 @@
 /** An entity's records by any of its indexes: sorted, filtered, with relations, and why they are read as they are. */
 
 import { html, nothing } from "./lit-html/lit-html.js";
+import { live } from "./lit-html/directives/live.js";
 import { ask, shownText, valueAt } from "./api.js";
-import { choicesFor, label } from "./choices.js";
+import { Choices, label } from "./choices.js";
 import { columnsMenu, visibleColumns } from "./columns.js";
 import { explainPanel } from "./explain.js";
 import { Pages, grid, pager, problemNote } from "./grid.js";
-import { conditionOf, contentOf, control, shown } from "./schema.js";
+import { conditionOf, contentOf, control, options, shown } from "./schema.js";
 
 const TESTS = { eq: "=", ne: "≠", lt: "<", le: "≤", gt: ">", ge: "≥", begins_with: "begins with", contains: "contains", exists: "exists" };
 const RANGES = { "": "any", eq: "=", prefix: "begins with", between: "from … to" };
@@ -17,10 +18,12 @@ export class EntityPage {
     this.entity = entity;
     this.caption = entity.name;
     this.pages = new Pages({
-      fetch: (question) => this.fetch(question),
+      compose: () => ({ body: this.query(), reverse: this.reverse }),
+      fetch: (list, question) => this.fetch(list, question),
       explain: ({ body: { expand, ...body } }) => ask("POST", `/v1/${entity.collection}/explain`, { body }),
       changed: () => app.update(),
     });
+    this.choices = new Choices(app, entity, entity.indexes.flatMap((each) => each.fixed));
     this.index = entity.indexes.find((each) => each.name === null) ?? entity.indexes[0]; // None: see `byKey`.
     this.key = {};
     this.fixed = {};
@@ -32,11 +35,9 @@ export class EntityPage {
   }
 
   async enter() {
-    for (const name of new Set(this.entity.indexes.flatMap((each) => each.fixed))) {
-      await choicesFor(this.app, this.entity, name);
-    }
+    await this.choices.find();
     this.suggest();
-    if (this.isReady) await this.run();
+    if (!this.pages.begun) await this.run();
   }
 
   /** The first choice of what an index needs, where there is a choice. */
@@ -45,7 +46,7 @@ export class EntityPage {
     for (const name of this.index.fixed) {
       const content = this.content(name);
       if (content.kind === "boolean") this.fixed[name] ??= "true";
-      const first = this.app.choices.get(`${this.entity.token}.${name}`)?.[0]?.value ?? content.options?.[0];
+      const first = this.choices.of(name)?.[0]?.value ?? content.options?.[0];
       if (first !== undefined) this.fixed[name] ??= String(first);
     }
   }
@@ -93,8 +94,8 @@ export class EntityPage {
     return named(property, () => conditionOf(this.property(property), this.content(property), value));
   }
 
-  async fetch({ fromEnd, limit, nextToken, prevToken }) {
-    const body = { ...this.query(), reverse: this.reverse !== fromEnd, limit, nextToken, prevToken };
+  async fetch(list, { fromEnd, limit, nextToken, prevToken }) {
+    const body = { ...list.body, reverse: list.reverse !== fromEnd, limit, nextToken, prevToken };
     const path = `/v1/${this.entity.collection}/query`;
     let answer;
     try {
@@ -221,17 +222,15 @@ export class EntityPage {
       <form class="tools" @submit=${(event) => this.submit(event)}>
         <label>Index
           <select id="index" @change=${(event) => this.choose(entity.indexes[event.target.selectedIndex])}>
-            ${entity.indexes.map(
-              (each) => html`<option ?selected=${each === this.index}>${each.name ?? "the table"}</option>`,
-            )}
+            ${options(entity.indexes.map(({ name }) => ({ value: name ?? "", label: name ?? "the table" })), this.index.name ?? "")}
           </select>
         </label>
         ${this.index.fixed.map((name) => this.fixedControl(name))}
         ${this.index.ordered.map(({ name }, place) => this.rangeControl(name, place))}
-        <label class="check"><input type="checkbox" id="reverse" .checked=${this.reverse}
+        <label class="check"><input type="checkbox" id="reverse" .checked=${live(this.reverse)}
           @change=${(event) => this.turnRound(event.target.checked)} /> reverse</label>
         ${entity.relations.map(
-          (each) => html`<label class="check"><input type="checkbox" .checked=${this.expand.has(each.name)}
+          (each) => html`<label class="check"><input type="checkbox" .checked=${live(this.expand.has(each.name))}
             @change=${(event) => this.toggle(each.name, event.target.checked)} /> + ${each.name}</label>`,
         )}
         ${this.filters.map((each, place) => this.filterControl(each, place))}
@@ -243,7 +242,7 @@ export class EntityPage {
         </span>
       </form>
       ${this.isReady ? nothing : html`<p class="note">This index needs ${this.index.fixed.join(" and ")}.</p>`}
-      ${problemNote(this.problem ?? pages.problem)}
+      ${problemNote(pages.problem)}
       ${grid({
         pages,
         caption: `${entity.name} by ${this.index.name ?? "the table"}`,
@@ -257,13 +256,13 @@ export class EntityPage {
   }
 
   fixedControl(name) {
-    const options = this.app.choices.get(`${this.entity.token}.${name}`);
     return html`<label>${name}
       ${control({
         content: this.content(name),
         text: this.fixed[name] ?? "",
         required: true,
-        options,
+        choices: this.choices.of(name),
+        disabled: this.choices.isSought(name),
         changed: (text) => this.fix(name, text),
       })}
     </label>`;
@@ -271,7 +270,7 @@ export class EntityPage {
 
   fix(name, text) {
     this.fixed[name] = text;
-    if (this.app.choices.has(`${this.entity.token}.${name}`)) this.run();
+    if (this.choices.of(name)) this.run();
     this.app.update();
   }
 
@@ -290,7 +289,7 @@ export class EntityPage {
     return html`<fieldset class="range">
       <legend>${name}</legend>
       <select aria-label="${name}: test" @change=${(event) => change("test", event.target.value)}>
-        ${texts.map(([test, text]) => html`<option value=${test} ?selected=${range.test === test}>${text}</option>`)}
+        ${options(texts.map(([value, label]) => ({ value, label })), range.test)}
       </select>
       ${range.test
         ? control({ content, text: range.low, label: `${name}: ${range.test === "between" ? "from" : "value"}`, changed: (text) => change("low", text) })
@@ -310,14 +309,10 @@ export class EntityPage {
     return html`<fieldset class="range">
       <legend>Filter ${place + 1}</legend>
       <select aria-label="Property" @change=${(event) => change("property", event.target.value)}>
-        ${this.entity.properties.map(
-          (each) => html`<option ?selected=${each.name === filter.property}>${each.name}</option>`,
-        )}
+        ${options(this.entity.properties.map(({ name }) => ({ value: name, label: name })), filter.property)}
       </select>
       <select aria-label="Test" @change=${(event) => change("test", event.target.value)}>
-        ${Object.entries(TESTS).map(
-          ([test, text]) => html`<option value=${test} ?selected=${test === filter.test}>${text}</option>`,
-        )}
+        ${options(Object.entries(TESTS).map(([value, label]) => ({ value, label })), filter.test)}
       </select>
       ${control({ content, text: filter.value, label: "Value", changed: (text) => change("value", text) })}
       <button type="button" aria-label="Remove filter ${place + 1}" @click=${() => this.removeFilter(place)}>×</button>
@@ -348,14 +343,7 @@ export class EntityPage {
 
   submit(event) {
     event.preventDefault();
-    this.problem = null;
-    try {
-      this.query();
-      this.run();
-    } catch (error) {
-      this.problem = error;
-    }
-    this.app.update();
+    this.run();
   }
 
   reload() {

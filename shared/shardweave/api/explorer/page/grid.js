@@ -2,30 +2,39 @@
 
 import { html, nothing } from "./lit-html/lit-html.js";
 import { repeat } from "./lit-html/directives/repeat.js";
+import { options } from "./schema.js";
 
 export const LIMITS = [10, 25, 50, 100, 250, 500];
 
-/** The state of a grid. `fetch(question)` asks for a page, `explain(answer)` why it was read as it was, while a reader
- * wants to know; `changed()` shows what is new. What is told of a page that is no longer the one that is asked for is
- * never shown, in whatever order the answers come.
+/** The state of a grid. `compose()` says which list the form asks for, `fetch(list, question)` asks for a page of it,
+ * `explain(answer)` why it was read as it was, while a reader wants to know; `changed()` shows what is new. What is told
+ * of a page that is no longer the one that is asked for is never shown, in whatever order the answers come; and a page
+ * is turned within the list that is shown, whatever the form says by then.
  *
  * The last page is the first one of the reverse order, shown the other way round: it costs what any page costs.
  */
 export class Pages {
-  constructor({ fetch, explain, changed }) {
-    Object.assign(this, { fetch, explain, changed, explains: false });
+  constructor({ compose, fetch, explain, changed }) {
+    Object.assign(this, { compose, fetch, explain, changed, explains: false });
     this.limit = 25;
+    this.asked = 0;
     this.clear();
   }
 
   clear() {
-    this.answer = null;
-    this.explanation = null;
-    this.problem = null;
-    this.fromEnd = false;
-    this.number = 0;
-    this.busy = false;
-    this.asked = (this.asked ?? 0) + 1;
+    Object.assign(this, { answer: null, explanation: null, problem: null });
+    this.here = null; // The page that is shown: its list, its question, and its number.
+    this.coming = null; // The page that is asked for.
+    this.begun = false;
+    this.asked += 1;
+  }
+
+  get busy() {
+    return this.coming !== null;
+  }
+
+  get fromEnd() {
+    return this.here?.question.fromEnd ?? false;
   }
 
   get rows() {
@@ -43,34 +52,40 @@ export class Pages {
 
   /** Show another page: the first, next, previous or last, or the same once more. */
   async turn(way) {
-    const question = { fromEnd: this.fromEnd, limit: this.limit, nextToken: undefined, prevToken: undefined };
-    let number = this.number;
-    if (way === "first" || way === "last") {
-      question.fromEnd = way === "last";
-      number = way === "last" ? -1 : 1;
-    } else if (way === "same") {
-      Object.assign(question, this.question ?? {}, { limit: this.limit });
-    } else {
-      const token = way === "next" ? this.following : this.preceding;
-      if (!token) return;
-      question[(way === "next") === this.fromEnd ? "prevToken" : "nextToken"] = token;
-      number += way === "next" ? 1 : -1;
-    }
+    const beside = { next: this.following, prev: this.preceding };
+    if (way in beside && (!beside[way] || this.isLeaving)) return;
     const asked = ++this.asked;
-    this.busy = true;
-    this.changed();
+    this.begun = true;
     try {
-      const answer = await this.fetch(question);
+      const page = (this.coming = this.page(way, beside[way]));
+      this.changed();
+      const answer = await this.fetch(page.list, page.question);
       if (asked !== this.asked) return;
-      Object.assign(this, { answer, question, fromEnd: question.fromEnd, number, problem: null });
-      this.explanation = null;
+      Object.assign(this, { answer, here: page, problem: null, explanation: null });
       if (this.explains) this.tellWhy();
     } catch (problem) {
       if (asked !== this.asked) return;
       this.problem = problem;
     }
-    this.busy = false;
+    this.coming = null;
     this.changed();
+  }
+
+  /** Whether another list is on its way: no page beside the one that is shown is of it. */
+  get isLeaving() {
+    return this.coming !== null && this.coming.list !== this.here.list;
+  }
+
+  page(way, token) {
+    const { limit, fromEnd } = this;
+    const shown = this.coming ?? this.here;
+    if (way === "same" && shown) return shown;
+    if (way === "next" || way === "prev") {
+      const question = { fromEnd, limit, [(way === "next") === fromEnd ? "prevToken" : "nextToken"]: token };
+      return { list: this.here.list, question, number: this.here.number + (way === "next" ? 1 : -1) };
+    }
+    const question = { fromEnd: way === "last", limit };
+    return { list: this.compose(), question, number: way === "last" ? -1 : 1 };
   }
 
   /** Tell why each page is read as it is, or no longer. */
@@ -78,6 +93,7 @@ export class Pages {
     if (explains === this.explains) return;
     this.explains = explains;
     if (explains && this.answer && !this.explanation) this.tellWhy();
+    this.changed();
   }
 
   async tellWhy() {
@@ -167,7 +183,7 @@ export function pager(pages) {
     ${button("next", "Next", pages.following)} ${button("last", "Last", document)}
     <label>Rows
       <select @change=${(event) => resize(pages, event)}>
-        ${LIMITS.map((each) => html`<option value=${each} ?selected=${each === pages.limit}>${each}</option>`)}
+        ${options(LIMITS.map((each) => ({ value: each, label: each })), pages.limit)}
       </select>
     </label>
     <span role="status" class="note">${pages.busy ? "Reading …" : summary(pages)}</span>
@@ -182,7 +198,8 @@ function resize(pages, event) {
 function summary(pages) {
   const document = pages.answer?.document;
   if (!document) return "";
-  const place = pages.number > 0 ? `page ${pages.number}` : pages.number === -1 ? "last page" : `${-pages.number}. page from the end`;
+  const { number } = pages.here;
+  const place = number > 0 ? `page ${number}` : number === -1 ? "last page" : `${-number}. page from the end`;
   const parts = [place, `${document.items.length} records`, `${pages.answer.milliseconds.toFixed(0)} ms`];
   const stats = document.stats;
   if (stats) parts.push(`${stats.requests} reads`, `${stats.units} units`);

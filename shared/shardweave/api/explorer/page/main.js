@@ -20,6 +20,7 @@ class App {
     this.problem = null;
     this.notice = null;
     this.page = null;
+    this.entered = null; // The page that shows what there was when it was opened.
     this.choices = new Map();
     this.record = new RecordDialog(this);
   }
@@ -32,7 +33,7 @@ class App {
   }
 
   async load() {
-    this.problem = null;
+    Object.assign(this, { problem: null, entered: null });
     const choices = (this.choices = new Map()); // Another caller's choices that come late go into the map before.
     const told = { service: null };
     try {
@@ -67,7 +68,9 @@ class App {
     }
     document.title = `${this.page.caption} – ${this.service.service}`;
     this.update();
-    await this.page.enter();
+    const { page } = this;
+    await page.enter();
+    if (page === this.page) this.entered = page;
     this.update();
   }
 
@@ -97,9 +100,14 @@ class App {
       </header>
       <div class="body">
         ${this.service ? this.navigation() : nothing}
-        <main id="main" tabindex="-1">${this.main()}</main>
+        <main id="main" tabindex="-1" aria-busy=${this.isComing}>${this.main()}</main>
       </div>
       ${this.record.render()}`;
+  }
+
+  /** Whether what the page shows first has not come yet. */
+  get isComing() {
+    return !this.problem && (!this.page || this.entered !== this.page);
   }
 
   main() {

@@ -7,6 +7,9 @@ import { problemNote } from "./grid.js";
 import { contentOf, control, shown, valueOf } from "./schema.js";
 import { tokenForm } from "./token.js";
 
+/** Whether a click is no second one of two, of which the first has brought its button here. */
+const alone = (event) => event.detail < 2;
+
 export class RecordDialog {
   constructor(app) {
     this.app = app;
@@ -101,7 +104,7 @@ export class RecordDialog {
   async patch(put, body) {
     const { path, etag: shown } = this;
     try {
-      await ask("PATCH", path, { body, headers: { ...(shown && { "if-match": shown }), ...once() } });
+      await ask("PATCH", path, { body, headers: this.headers("PATCH", path, shown, body) });
       return true;
     } catch (problem) {
       if (problem.status !== 412) throw problem;
@@ -111,11 +114,18 @@ export class RecordDialog {
     }
   }
 
+  /** The condition of a write, and its name: the same one when the same is sent again, since the answer was lost. */
+  headers(method, path, revision, body) {
+    const what = JSON.stringify([method, path, revision, body]);
+    if (this.sent?.what !== what) this.sent = { what, name: once() };
+    return { ...(revision && { "if-match": revision }), ...this.sent.name };
+  }
+
   async remove() {
     await this.written(async (put) => {
       const { path, etag: shown } = this;
       try {
-        await ask("DELETE", path, { headers: { ...(shown && { "if-match": shown }), ...once() } });
+        await ask("DELETE", path, { headers: this.headers("DELETE", path, shown) });
         return true;
       } catch (problem) {
         if (problem.status !== 412) throw problem;
@@ -135,6 +145,7 @@ export class RecordDialog {
   /** Write by `work`, which returns whether it has. The dialog is closed then. Where it was closed before, the page
    * behind it shows what was written, or why it was not. */
   async written(work) {
+    if (this.busy) return; // It is on its way.
     const { entity, path, mode } = this;
     const late = await this.tried(async (put) => {
       if (!(await work(put))) return;
@@ -157,8 +168,8 @@ export class RecordDialog {
     try {
       await work(put);
     } catch (problem) {
-      // The grid still shows what is not there.
-      if (!put({ problem, stale: this.stale || problem.status === 404 })) late = problem;
+      // The grid may show what is not there, or lack what is: what was not answered may have been carried out.
+      if (!put({ problem, stale: this.stale || [0, 404].includes(problem.status) })) late = problem;
     }
     put({ busy: false });
     this.app.update();
@@ -241,7 +252,8 @@ export class RecordDialog {
       <p>It is deleted only if it is still as it was shown.</p>
       <footer>
         <button type="button" @click=${() => this.go("show")}>Keep it</button>
-        <button type="button" class="main bad" id="delete" ?disabled=${this.busy} @click=${() => this.remove()}>Delete</button>
+        <button type="button" class="main bad" id="delete" ?disabled=${this.busy}
+          @click=${(event) => alone(event) && this.remove()}>Delete</button>
       </footer>`;
   }
 
@@ -269,12 +281,16 @@ export class RecordDialog {
         text: this.form[name] ?? "",
         describedBy: says,
         lines: /[\r\n]/.test(this.start[name] ?? ""),
-        changed: (text) => {
-          this.form[name] = text;
-        },
+        changed: (text) => this.type(name, text),
       })}
       ${says ? html`<span id=${says} class="note">${description} ${fault ? html`<strong class="bad">${fault}</strong>` : nothing}</span>` : nothing}
     </div>`;
+  }
+
+  /** What is on its way is what the form shows: it stays as it is until the answer has come. */
+  type(name, text) {
+    if (this.busy) this.app.update();
+    else this.form[name] = text;
   }
 
   conflict() {
@@ -309,7 +325,7 @@ export class RecordDialog {
       <footer>
         <button type="button" id="take-theirs" @click=${() => this.done()}>Keep what is stored</button>
         <button type="button" class="main" id="keep-mine" ?disabled=${this.busy}
-          @click=${() => this.overwrite()}>Store mine</button>
+          @click=${(event) => alone(event) && this.overwrite()}>Store mine</button>
       </footer>`;
   }
 

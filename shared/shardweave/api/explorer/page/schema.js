@@ -64,18 +64,23 @@ export function conditionOf(property, content, text) {
   return valueOf(content, text);
 }
 
-/** The control for a value. `options` are further choices, as `{value, label}`; with `lines` a text keeps its lines. */
-export function control({ id, content, text, changed, required = false, options, describedBy, label, lines = false }) {
+/** The options of a select, of which the one with a value is chosen, whatever was chosen before. */
+export function options(choices, value) {
+  return choices.map((each) => html`<option value=${each.value} .selected=${live(each.value === value)}>${each.label}</option>`);
+}
+
+/** The control for a value. `choices` are further ones, as `{value, label}`; with `lines` a text keeps its lines; one that
+ * is `disabled` waits for its choices. */
+export function control({ id, content, text, changed, required, choices, describedBy, label, lines, disabled }) {
   const on = (event) => changed(event.target.value);
   const shared = { described: describedBy ?? nothing, name: label ?? nothing };
-  const choices = options ?? chosen(content);
-  if (choices) {
+  const given = choices ?? chosen(content);
+  if (given) {
+    const known = text === "" || given.some((each) => each.value === text);
+    const first = [...(required && text ? [] : [{ value: "", label: "" }]), ...(known ? [] : [{ value: text, label: text }])];
     return html`<select id=${id ?? nothing} aria-label=${shared.name} aria-describedby=${shared.described} ?required=${required}
-      .value=${live(text)} @change=${on}>
-      ${required && text ? nothing : html`<option value="" ?selected=${text === ""}></option>`}
-      ${choices.map(
-        (each) => html`<option value=${each.value} ?selected=${each.value === text}>${each.label}</option>`,
-      )}
+      @change=${on}>
+      ${options([...first, ...given], text)}
     </select>`;
   }
   if (content.kind === "json" || content.kind === "long" || (content.kind === "text" && lines)) {
@@ -85,7 +90,8 @@ export function control({ id, content, text, changed, required = false, options,
   const type = content.kind === "date" ? "date" : "text";
   const mode = ["integer", "number"].includes(content.kind) ? "numeric" : nothing;
   return html`<input id=${id ?? nothing} type=${type} inputmode=${mode} aria-label=${shared.name}
-    aria-describedby=${shared.described} ?required=${required} autocomplete="off" .value=${live(text)} @input=${on} />`;
+    aria-describedby=${shared.described} ?required=${required} ?disabled=${disabled} autocomplete="off" .value=${live(text)}
+    @input=${on} />`;
 }
 
 function chosen(content) {

@@ -21,6 +21,7 @@ export class ShardsPage {
     Object.assign(this, { app, entity, caption: `Shards of ${entity.name}`, status: null, loads: null, problem: null });
     Object.assign(this, { counted: null, estimate: null, rates: new Map(), charBits: "2", chars: "2", rate: "0" });
     this.commands = 0; // How many have been answered.
+    this.busy = false; // Whether one has not.
   }
 
   get path() {
@@ -64,22 +65,36 @@ export class ShardsPage {
         loads.shards.map(({ shard, writes }) => [shard, Math.max(0, writes - (before.get(shard) ?? writes)) / seconds]),
       );
     }
+    if (this.counted && shardsOf(loads) !== shardsOf(this.loads)) this.counted = null; // It was of others.
     this.loads = loads;
   }
 
   async command(verb, body) {
     if (this.busy) return;
-    this.busy = true;
-    this.problem = null;
+    Object.assign(this, { busy: true, problem: null });
+    this.app.update();
     try {
       const answer = await ask("POST", this.path + verb, body === undefined ? {} : { body });
-      if (verb === "/estimate") this.estimate = same(body, this.target) ? answer.document : null;
-      else Object.assign(this, { status: answer.document, estimate: null });
+      Object.assign(this, { status: answer.document, estimate: null });
     } catch (problem) {
       this.problem = problem;
     }
     this.busy = false;
     this.commands += 1;
+    this.app.update();
+  }
+
+  /** What the re-shard of the form would take; nothing stops the reader from starting it before that is told. */
+  async foresee() {
+    const { target, commands } = this;
+    const isWanted = () => same(target, this.target) && commands === this.commands && !this.busy;
+    this.problem = null;
+    try {
+      const { document } = await ask("POST", `${this.path}/estimate`, { body: target });
+      if (isWanted()) this.estimate = document;
+    } catch (problem) {
+      if (isWanted()) this.problem = problem;
+    }
     this.app.update();
   }
 
@@ -92,14 +107,16 @@ export class ShardsPage {
     this.problem = null;
     this.counting = true;
     this.app.update();
+    const shards = shardsOf(this.loads);
     try {
       const { document } = await ask("POST", `/v1/${this.entity.collection}/count`, { body: { stats: true } });
-      this.counted = new Map();
+      const counted = new Map();
       for (const { lane, scanned, units } of document.stats.reports) {
         const shard = lane.slice(lane.lastIndexOf("!") + 1);
-        const there = this.counted.get(shard) ?? { items: 0, bytes: 0 };
-        this.counted.set(shard, { items: there.items + scanned, bytes: there.bytes + units * UNIT_BYTES });
+        const there = counted.get(shard) ?? { items: 0, bytes: 0 };
+        counted.set(shard, { items: there.items + scanned, bytes: there.bytes + units * UNIT_BYTES });
       }
+      if (shards === shardsOf(this.loads)) this.counted = counted;
     } catch (problem) {
       this.problem = problem;
     }
@@ -118,7 +135,8 @@ export class ShardsPage {
   progress(status) {
     const now = PHASES.findIndex(([phase]) => phase === status.phase);
     const can = (verb, label, kind) =>
-      html`<button type="button" id=${verb} class=${kind} @click=${() => this.command(`/${verb}`)}>${label}</button>`;
+      html`<button type="button" id=${verb} class=${kind} ?disabled=${this.busy}
+        @click=${() => this.command(`/${verb}`)}>${label}</button>`;
     return html`<section aria-labelledby="reshard">
       <h2 id="reshard">Re-shard</h2>
       <ol class="phases">
@@ -154,8 +172,8 @@ export class ShardsPage {
         ${number("rate", "Records a second (0: any)", 0, 100000)}
         <output id="shards-to">${2 ** (charBits * chars)} shards</output>
         <span class="buttons">
-          <button type="button" id="estimate" @click=${() => this.command("/estimate", this.target)}>Estimate</button>
-          <button type="submit" class="main" id="start">Start</button>
+          <button type="button" id="estimate" @click=${() => this.foresee()}>Estimate</button>
+          <button type="submit" class="main" id="start" ?disabled=${this.busy}>Start</button>
         </span>
       </form>
       ${this.estimate ? estimated(this.estimate) : nothing}`;
@@ -230,6 +248,8 @@ function picture(rows, most) {
 function columnOf(x, width, height) {
   return svg`<rect x=${x + width * 0.1} y=${40 - height} width=${width * 0.8} height=${height}></rect>`;
 }
+
+const shardsOf = (loads) => loads.shards.map((each) => `${each.generation}!${each.shard}`).join();
 
 const same = (one, other) => Object.keys(one).every((name) => one[name] === other[name]);
 

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "./lit-html/lit-html.js";
 import { ask, shownText, valueAt } from "./api.js";
-import { choicesFor } from "./choices.js";
+import { Choices } from "./choices.js";
 import { columnsMenu, visibleColumns } from "./columns.js";
 import { bar, explainPanel } from "./explain.js";
 import { Pages, grid, pager, problemNote } from "./grid.js";
@@ -17,10 +17,12 @@ export class ViewPage {
     this.caption = view.summary;
     this.entity = app.service.entities.find((each) => each.collection === view.collection);
     this.pages = new Pages({
-      fetch: (question) => this.fetch(question),
+      compose: () => this.given(),
+      fetch: (given, question) => this.fetch(given, question),
       explain: ({ given }) => this.explain(given),
       changed: () => app.update(),
     });
+    this.choices = new Choices(app, undefined, this.parameters.map((each) => each.name));
     this.values = {};
     this.sort = "";
   }
@@ -33,16 +35,10 @@ export class ViewPage {
     return this.view.parameters.some((each) => each.name === "sort");
   }
 
-  choices(name) {
-    return this.app.choices.get(`.${name}`);
-  }
-
   async enter() {
-    for (const { name } of this.parameters) {
-      await choicesFor(this.app, undefined, name);
-      if (this.choices(name)) this.values[name] ??= this.choices(name)[0].value;
-    }
-    await this.run();
+    await this.choices.find();
+    for (const { name } of this.parameters) this.values[name] ??= this.choices.of(name)?.[0].value;
+    if (!this.pages.begun) await this.run();
   }
 
   get isReady() {
@@ -60,8 +56,7 @@ export class ViewPage {
     return found;
   }
 
-  async fetch({ fromEnd, limit, nextToken, prevToken }) {
-    const given = this.given();
+  async fetch(given, { fromEnd, limit, nextToken, prevToken }) {
     const asked = new URLSearchParams(given);
     asked.set("limit", limit);
     if (fromEnd) asked.set("reverse", "true");
@@ -115,7 +110,8 @@ export class ViewPage {
               content: contentOf(each.content),
               text: this.values[each.name] ?? "",
               required: each.required,
-              options: this.choices(each.name),
+              choices: this.choices.of(each.name),
+              disabled: this.choices.isSought(each.name),
               changed: (text) => this.change(each, text),
             })}
           </label>`,
@@ -143,7 +139,7 @@ export class ViewPage {
 
   change({ name }, text) {
     this.values[name] = text;
-    if (this.choices(name) || contentOf(this.view.parameters.find((each) => each.name === name).content).options) {
+    if (this.choices.of(name) || contentOf(this.view.parameters.find((each) => each.name === name).content).options) {
       this.run();
     }
     this.app.update();
@@ -155,7 +151,7 @@ export class ViewPage {
   }
 
   reload() {
-    return this.pages.turn("same");
+    return this.isReady ? this.pages.turn("same") : undefined;
   }
 }
 
