@@ -17,10 +17,11 @@ import pytest
 from services._samples.users import user_service_records
 from shardweave.cli.progress_lines import ProgressLines
 from shardweave.errors import ConfigurationError
+from shardweave.local.asgi import AsgiApi
 from shardweave.local.loading import load
 from shardweave.local.poller import Poller
 from shardweave.local.serve import is_empty
-from shardweave.local.server import address_of, listen
+from shardweave.local.server import IDLE_SECONDS, HttpServer, address_of, listen
 from shardweave.service.build import Settings, build
 from shardweave.table.embedded import EmbeddedTable
 from shardweave.table.operations import Scan
@@ -39,6 +40,16 @@ def test_the_server_listens_for_tcp_by_name() -> None:
     with listen("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP
         assert address_of(listening) == f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_a_connection_between_requests_is_kept_for_longer_than_a_machine_may_stand_still() -> None:
+    """A client whose connection is closed just when it sends does not learn what became of its request."""
+    service = user_service()
+    app = AsgiApi(service.api, {}, 1)
+    assert HttpServer(app, lambda: None).config.timeout_keep_alive == IDLE_SECONDS
+    assert IDLE_SECONDS >= 60
+    app.close()
+    service.close()
 
 
 class Terminal(io.StringIO):
