@@ -7,7 +7,7 @@ measures the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,11 +38,18 @@ def went(seen: list[str], way: list[str]) -> bool:
     return all(phase in rest for phase in seen) and seen[-1:] == way[-1:]
 
 
-def begin_and_take_back(operator: Operating, target: dict[str, int], phase: str, before: dict[str, int]) -> None:
+def begin_and_take_back(
+    operator: Operating,
+    target: dict[str, int],
+    phase: str,
+    before: dict[str, int],
+    meanwhile: Callable[[], object] = lambda: None,
+) -> None:
     """Start a re-shard, and take it back in a phase. Where the machine lets that phase pass meanwhile, records go back
     to where they were `before`, and it is tried again."""
     while True:
         operator.start(target)
+        meanwhile()
         operator.wait_until(lambda found: found["phase"] == phase or not found["moving"])
         if operator.aborts():
             assert went(operator.wait_for(moving=False), ["dual_old", "stable"])
@@ -74,6 +81,7 @@ def test_there_and_back_and_two_that_are_taken_back(server: LocalServer, kept: t
         operator.start(SIXTEEN)
         assert operator.is_refused(SIXTY_FOUR)
         assert went(operator.wait_for(moving=False), FORWARD)
+        assert not operator.aborts(), "there is no way back"
         assert operator.status()["shards"] == 16
         for phase in ("dual_old", "dual_new"):
             begin_and_take_back(operator, SIXTY_FOUR, phase, SIXTEEN)
@@ -102,10 +110,7 @@ def test_indexes_with_shards_of_their_own_move_under_load(tmp_path: Path, kept: 
         assert went(operator.wait_for(moving=False), FORWARD)
         assert operator.status()["shards"] == 64
         assert scan(tmp_path / "data", few), "nothing moves"
-        operator.start(FOUR)
-        scan(tmp_path / "data", few)
-        assert went(operator.wait_for(moving=False), FORWARD)
-        begin_and_take_back(operator, SIXTY_FOUR, "dual_new", FOUR)
+        begin_and_take_back(operator, FOUR, "dual_new", SIXTY_FOUR, lambda: scan(tmp_path / "data", few))
     session.close()
     assert load.faults == []
     load.check_what_is_there()
