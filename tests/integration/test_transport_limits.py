@@ -86,8 +86,8 @@ def black_hole() -> Iterator[int]:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
         port = listener.getsockname()[1]
-        waiting = []
-        for _ in range(4):
+        waiting = [socket.create_connection(("127.0.0.1", port))]  # It fills the queue, whoever comes first.
+        for _ in range(3):
             each = socket.socket()
             each.setblocking(False)
             each.connect_ex(("127.0.0.1", port))
