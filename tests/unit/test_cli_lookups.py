@@ -15,7 +15,7 @@ from .cli_world import shardweave
 
 def filled(world: Upgraded, entity: str | None = None, lookup: str | None = None, *, again: bool = False) -> str:
     said = io.StringIO()
-    options = argparse.Namespace(entity=entity, lookup=lookup, again=again, rate=0)
+    options = argparse.Namespace(entity=entity, lookup=lookup, again=again, rate=0, json=False)
     code = fill(options, NEW, world.store, Streams(io.BytesIO(), io.BytesIO(), said))
     return f"{said.getvalue()}{code}"
 

@@ -143,7 +143,7 @@ def silent() -> Streams:
 @pytest.mark.parametrize("rate", [0, 10, 1000])
 def test_a_backfill_keeps_to_it_by_pages(rate: int) -> None:
     world = Upgraded(COUNT)
-    options = argparse.Namespace(entity="user", lookup="phone", again=False, rate=rate)
+    options = argparse.Namespace(entity="user", lookup="phone", again=False, rate=rate, json=False)
     begun = world.pauses.now
     assert fill(options, world.schema, world.store, silent()) == 0
     took = world.pauses.now - begun

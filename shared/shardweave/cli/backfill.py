@@ -21,11 +21,13 @@ from ..schema.schema import Schema
 from ..store import BackfillReport, Store
 from ..store.lookups.backfill_state import kept_names
 from .console import Streams, counted
+from .json_report import add_json_argument, write_report
 from .open_table import add_table_arguments, open_service
 from .progress_lines import GOES_ON, ProgressLines
 from .rate import add_rate_argument, rate_of
 from .schemas import entity_of
 from .stored_format import check_stored_format
+from .time_left import TimeLeft, items_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lookup", metavar="NAME", help="a lookup or enforced relation of it (default: all)")
     parser.add_argument("--again", action="store_true", help="also what is ready: brings in what other programs wrote")
     add_rate_argument(parser)
+    add_json_argument(parser)
     add_table_arguments(parser)
 
 
@@ -62,11 +65,15 @@ def fill(options: argparse.Namespace, schema: Schema, store: Store, streams: Str
         wanted = [(entities[0], options.lookup)]
     if not wanted:
         streams.say("there is nothing to fill")
-    return 0 if _filled(wanted, store, streams, rate_of(options), again=options.again) else 1
+    reports = _filled(wanted, store, streams, rate_of(options), again=options.again)
+    write_report(options, streams, {"lookups": [document(each) for each in reports]})
+    return 0 if all(each.ready for each in reports) else 1
 
 
-def fill_entities(entities: Sequence[EntityType[Any]], store: Store, streams: Streams, rate: int) -> bool:
-    """Fill the lookups and relations of some entities that are not ready; True if all are ready."""
+def fill_entities(
+    entities: Sequence[EntityType[Any]], store: Store, streams: Streams, rate: int
+) -> list[BackfillReport]:
+    """Fill the lookups and relations of some entities that are not ready."""
     return _filled(
         [(entity, name) for entity in entities for name in kept_names(entity)], store, streams, rate, again=False
     )
@@ -74,22 +81,36 @@ def fill_entities(entities: Sequence[EntityType[Any]], store: Store, streams: St
 
 def _filled(
     wanted: Sequence[tuple[EntityType[Any], str]], store: Store, streams: Streams, rate: int, *, again: bool
-) -> bool:
-    ready, lines = True, ProgressLines(streams.say)
+) -> list[BackfillReport]:
+    reports, lines = list[BackfillReport](), ProgressLines(streams.say, monotonic=streams.monotonic)
     read, pace = 0, Pace(rate, store.parts.waiting)
 
     def follow(report: BackfillReport) -> None:
         nonlocal read
-        lines.tell(lambda: f"{report.entity}.{report.lookup}: {counted(report.read, 'record')} read")
+        left.is_at(report.read)
+        lines.tell(lambda: f"{report.entity}.{report.lookup}: {counted(report.read, 'record')} read{left.told()}")
         pace.did(report.read - read)
         read = report.read
 
     for entity, name in wanted:
-        read = 0
+        read, left = 0, TimeLeft(lambda: items_of(store.parts.table), monotonic=streams.monotonic)
         report = store.backfill(entity.model, name, again=again, follow=follow)
         _say(report, streams)
-        ready = ready and report.ready
-    return ready
+        reports.append(report)
+    return reports
+
+
+def document(report: BackfillReport) -> dict[str, Any]:
+    """What became of a lookup or relation, as JSON."""
+    return {
+        "entity": report.entity,
+        "lookup": report.lookup,
+        "read": report.read,
+        "filled": report.filled,
+        "refused": report.refused,
+        "ready": report.ready,
+        "named": [{"identity": dict(each.identity), "reason": str(each.error)} for each in report.examples],
+    }
 
 
 def _say(report: BackfillReport, streams: Streams) -> None:

@@ -38,11 +38,13 @@ from ..service.build import Service
 from ..store import Store
 from ..store.parts import StoreParts
 from .console import Streams, counted
+from .json_report import add_json_argument
 from .open_table import add_table_arguments, folder_path, open_service
 from .progress_lines import BEGINS_ANEW, GOES_ON, ProgressLines
 from .rate import add_rate_argument, rate_of
 from .rekey import add_mapping_argument, forms_of, mapping_of
 from .schemas import entities_of
+from .time_left import TimeLeft
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other.add_argument("--with-old-items", action="store_true", help="the old items of records that are brought in")
     parser.add_argument("--entity", action="append", metavar="TOKEN", help="an entity's token (default: every entity)")
     parser.add_argument("--state", type=Path, metavar="FILE", help="where the state is kept (default: it is not)")
-    parser.add_argument("--json", action="store_true", help="write one JSON document")
+    add_json_argument(parser)
     add_rate_argument(parser)
     add_mapping_argument(parser)
     add_table_arguments(parser)
@@ -72,8 +74,16 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         first: Source = TableRecords(parts, entities, name, rate=rate)
         second = _second(options, service, parts, entities, streams, stack)
         state = options.state or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "state"
-        lines = ProgressLines(streams.say)
-        report = Comparison(first, second, state).run(lambda so_far: lines.tell(lambda: _line(so_far)))
+        lines, left = (
+            ProgressLines(streams.say, monotonic=streams.monotonic),
+            TimeLeft(lambda: first.amount() + second.amount(), monotonic=streams.monotonic),
+        )
+
+        def follow(so_far: CompareReport) -> None:
+            left.is_at(sum(so_far.read))
+            lines.tell(lambda: _line(so_far) + left.told())
+
+        report = Comparison(first, second, state).run(follow)
     streams.write(json.dumps(document(report), ensure_ascii=False) if options.json else readable(report))
     return 0 if report.is_equal else 1
 

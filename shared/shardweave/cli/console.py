@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import errno
 import sys
+import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,13 +26,14 @@ UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 @dataclass(frozen=True)
 class Streams:
-    """Standard input and output as bytes, which are UTF-8 regardless of the locale; `clock` returns epoch
-    milliseconds."""
+    """Standard input and output as bytes, which are UTF-8 regardless of the locale; `clock` returns epoch milliseconds,
+    `monotonic` the seconds by which long work tells how far it is."""
 
     stdin: BinaryIO
     stdout: BinaryIO
     stderr: TextIO
     clock: Callable[[], int] = now_ms
+    monotonic: Callable[[], float] = time.monotonic
 
     @classmethod
     def of_process(cls) -> Streams:

@@ -28,6 +28,7 @@ from ..schema.old_forms import OldForm
 from ..service.build import Service
 from ..service.rekeying import NO_WAITS
 from .console import Streams, counted
+from .json_report import add_json_argument
 from .open_table import add_table_arguments, open_service
 from .progress_lines import GOES_ON, ProgressLines
 from .rate import add_rate_argument, rate_of
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repair", action="store_true", help="put right what is safe")
     parser.add_argument("--skip", action="append", default=[], metavar="KIND", help="a kind of fault to leave out")
     add_rate_argument(parser, "read units")
-    parser.add_argument("--json", action="store_true", help="write one JSON document")
+    add_json_argument(parser)
     add_mapping_argument(parser)
     add_table_arguments(parser)
 
@@ -54,7 +55,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         stack.callback(service.close)
         if options.repair:
             check_stored_format(options, service, rate)
-        lines = ProgressLines(streams.say)
+        lines = ProgressLines(streams.say, monotonic=streams.monotonic)
         forms = forms_of(service)
         refused = sum(_looked(service, form, streams, rate) for form in forms.values()) if options.mapping else 0
         doctor = Doctor(

@@ -16,10 +16,12 @@ from pathlib import Path
 
 from ..maintenance.exporting import Export, ExportReport
 from .console import Streams, counted
+from .json_report import add_json_argument, write_report
 from .open_table import add_table_arguments, open_service
 from .progress_lines import GOES_ON, ProgressLines
 from .rate import add_rate_argument, rate_of
 from .schemas import entities_of
+from .time_left import TimeLeft, items_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="an empty folder, or that of an unfinished export")
     parser.add_argument("--entity", action="append", metavar="TOKEN", help="an entity's token (default: every entity)")
     add_rate_argument(parser)
+    add_json_argument(parser)
     add_table_arguments(parser)
 
 
@@ -36,15 +39,21 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     with ExitStack() as stack:
         service = open_service(options)
         stack.callback(service.close)
-        lines = ProgressLines(streams.say)
+        parts = service.parts.store.parts
+        lines, left = (
+            ProgressLines(streams.say, monotonic=streams.monotonic),
+            TimeLeft(lambda: items_of(parts.table), monotonic=streams.monotonic),
+        )
 
         def follow(report: ExportReport) -> None:
-            lines.tell(lambda: f"{counted(sum(report.lines.values()), 'line')} written")
+            left.is_at(written := sum(report.lines.values()))
+            lines.tell(lambda: f"{counted(written, 'line')} written{left.told()}")
 
         entities = entities_of(options, service.parts.schema)
-        report = Export(service.parts.store.parts, entities, options.folder, rate=rate).run(follow)
+        report = Export(parts, entities, options.folder, rate=rate).run(follow)
     for token, count in report.lines.items():
         streams.say(f"{token}: {counted(count, 'line')}")
+    write_report(options, streams, {"lines": dict(report.lines)})
     return 0
 
 

@@ -30,11 +30,13 @@ from ..store import Store
 from ..store.operations import Put
 from .console import Streams, counted, lines_of, visible
 from .json_lines import Line, objects
+from .json_report import add_json_argument, write_report
 from .open_table import add_table_arguments, open_service
 from .progress_lines import BEGINS_ANEW, ProgressLines
 from .rate import add_rate_argument, rate_of
 from .records import whole_record
 from .schemas import entity_of
+from .time_left import TimeLeft
 
 BATCH = 250
 
@@ -44,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="JSON lines of records; - reads standard input")
     parser.add_argument("--entity", metavar="TOKEN", help="the entity of every line (default: its properties say)")
     add_rate_argument(parser)
+    add_json_argument(parser)
     add_table_arguments(parser)
 
 
@@ -58,11 +61,12 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         source = stack.enter_context(_opened(options.file, streams))
         bar = stack.enter_context(_bar(streams))
         loading = Loading(service.parts.store, schema, only, lambda line: _print(bar, line), rate)
-        loading.load(_followed(source, options.file, bar, loading, ProgressLines(streams.say)))
+        loading.load(_followed(source, options.file, bar, loading, streams))
         for task in bar.task_ids:
             bar.update(task, written=loading.written)
     nothing = "" if loading.written or loading.refused else ": there were no lines"
     streams.say(f"{counted(loading.written, 'record')} written, {counted(loading.refused, 'line')} refused{nothing}")
+    write_report(options, streams, {"written": loading.written, "refused": loading.refused})
     return 1 if loading.refused else 0
 
 
@@ -171,12 +175,19 @@ def _print(bar: Progress, line: str) -> None:
     bar.console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def _followed(source: BinaryIO, name: str, bar: Progress, loading: Loading, lines: ProgressLines) -> Iterator[bytes]:
-    """The lines of a source; the bar shows how much of it was read and written. Without a bar, `lines` prints the
+def _followed(source: BinaryIO, name: str, bar: Progress, loading: Loading, streams: Streams) -> Iterator[bytes]:
+    """The lines of a source; the bar shows how much of it was read and written. Without a bar, lines tell the
     progress."""
-    task = bar.add_task("", total=None if name == "-" else Path(name).stat().st_size, written=0)
+    size = None if name == "-" else Path(name).stat().st_size
+    task, read = bar.add_task("", total=size, written=0), 0
+    lines = ProgressLines(streams.say, monotonic=streams.monotonic)
+    left = TimeLeft(lambda: size or 0, bound="about", monotonic=streams.monotonic)
     for line in lines_of(source):
         yield line
+        read += len(line)
+        left.is_at(read)
         bar.update(task, advance=len(line), written=loading.written)
         if bar.disable:
-            lines.tell(lambda: f"{counted(loading.written, 'record')} written, {loading.refused:,} refused so far")
+            lines.tell(
+                lambda: f"{counted(loading.written, 'record')} written, {loading.refused:,} refused so far{left.told()}"
+            )

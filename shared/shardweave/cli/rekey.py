@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ from .open_table import add_table_arguments, open_service
 from .progress_lines import GOES_ON, ProgressLines
 from .rate import add_rate_argument, rate_of
 from .schemas import entity_of
+from .time_left import TimeLeft, items_of
 
 ACTIONS = {
     "start": "begin to bring the records in",
@@ -111,7 +112,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
             stack.callback(old_table.table.close)
         rekey = rekey_of(service, form, _waits(options, service.parts.table), streams, old_table, rate)
         if options.action == "run":
-            return _run(rekey, streams)
+            tables = [service.parts.table, *([] if old_table is None else [old_table.table])]
+            return _run(rekey, streams, tables)
         if options.action != "status":
             getattr(rekey, options.action)()
         status = rekey.status()
@@ -162,9 +164,17 @@ def _old_table(options: argparse.Namespace, form: OldForm) -> OldTable:
     return OldTable(options.old_table, table)
 
 
-def _run(rekey: Rekey, streams: Streams) -> int:
-    lines = ProgressLines(streams.say)
-    report = rekey.run(lambda so_far: lines.tell(lambda: _line(so_far)))
+def _run(rekey: Rekey, streams: Streams, tables: Sequence[Table]) -> int:
+    lines = ProgressLines(streams.say, monotonic=streams.monotonic)
+    passes: dict[str, TimeLeft] = {}
+
+    def follow(so_far: RekeyReport) -> None:
+        name, counts = list(so_far.passes.items())[-1]
+        left = passes.setdefault(name, TimeLeft(lambda: max(map(items_of, tables)), monotonic=streams.monotonic))
+        left.is_at(counts.read)
+        lines.tell(lambda: _line(so_far) + left.told())
+
+    report = rekey.run(follow)
     for line in readable(report):
         streams.say(line)
     return 1 if report.refused or report.differing or report.waiting_ms else 0

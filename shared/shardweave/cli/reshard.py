@@ -35,6 +35,7 @@ from .console import Streams, counted
 from .open_table import add_table_arguments, open_service
 from .progress_lines import ProgressLines
 from .schemas import entity_of
+from .time_left import duration
 
 ACTIONS = {
     "start": "say what moving the records to another shard space takes, and with --yes do it",
@@ -143,20 +144,20 @@ def _say(estimate: Estimate, streams: Streams) -> None:
         )
         streams.say(f"about {estimate.read_units:,} read units to compare")
         streams.say(
-            f"about {_duration(estimate.copy_seconds or 0)} to copy, {_duration(estimate.empty_seconds or 0)} to empty "
+            f"about {duration(estimate.copy_seconds or 0)} to copy, {duration(estimate.empty_seconds or 0)} to empty "
             "the old space"
         )
-        streams.say(f"about {_duration(estimate.check_seconds or 0)} to compare, and to look into the indexes")
-    streams.say(f"about {_duration(estimate.look_seconds)} to look into every shard, a few times each")
+        streams.say(f"about {duration(estimate.check_seconds or 0)} to compare, and to look into the indexes")
+    streams.say(f"about {duration(estimate.look_seconds)} to look into every shard, a few times each")
     if estimate.warning:
         streams.say(f"warning: {estimate.warning}")
-    streams.say(f"at least {_duration(estimate.wait_seconds)} of waiting until the old space is gone")
+    streams.say(f"at least {duration(estimate.wait_seconds)} of waiting until the old space is gone")
 
 
 def watch(entity: EntityType[Any], operator: ReshardAdmin, streams: Streams, sleep: Callable[[float], None]) -> int:
     """Show the progress until the move has ended or a person is needed: a bar on a terminal, elsewhere a line for each
     step."""
-    console, said, lines = Console(file=streams.stderr), "", ProgressLines(streams.say)
+    console, said, lines = Console(file=streams.stderr), "", ProgressLines(streams.say, monotonic=streams.monotonic)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(
         *columns, TextColumn("{task.fields[more]}"), console=console, disable=not console.is_terminal
@@ -212,7 +213,7 @@ def _more(status: Status, now_ms: int) -> str:
     if status.items:
         return counted(status.counts.seen, "record")
     if status.due_ms is not None and status.due_ms > now_ms:
-        return f"waits for {_duration(-(-(status.due_ms - now_ms) // 1000))}"
+        return f"waits for {duration(-(-(status.due_ms - now_ms) // 1000))}"
     return ""
 
 
@@ -220,10 +221,3 @@ def _write(status: Status, streams: Streams) -> None:
     streams.write(json.dumps(json.loads(document(status)), ensure_ascii=False))
     if status.attention:
         streams.say(f"it needs attention: {status.attention}")
-
-
-def _duration(seconds: int) -> str:
-    """`45 s`, `12 min`, `25 h`."""
-    if seconds < 120:
-        return f"{seconds} s"
-    return f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"

@@ -32,6 +32,7 @@ from .progress_lines import BEGINS_ANEW, GOES_ON, ProgressLines
 from .rate import add_rate_argument, rate_of
 from .schemas import entity_of
 from .shown_records import ShownRecords
+from .time_left import TimeLeft, items_of
 
 SAVED_SECONDS = 2.0
 
@@ -65,7 +66,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         position = None if kept is None else stack.enter_context(kept.used_by_this_process())
         with named_by_option(options.position):
             scan = RecordScan(parts, entity, position=position, segment=segment, rate=rate)
-            return ScanWriter(shown, streams, kept).all_of(scan)
+            left = TimeLeft(lambda: items_of(parts.table) // segment.total, monotonic=streams.monotonic)
+            return ScanWriter(shown, streams, kept, left).all_of(scan)
 
 
 def stopped(options: argparse.Namespace) -> str:
@@ -138,23 +140,28 @@ class SavedPosition:
 class ScanWriter:
     """Writes the lines of a scan. A position is saved after the lines before it have been flushed."""
 
-    def __init__(self, shown: ShownRecords, streams: Streams, kept: SavedPosition | None) -> None:
+    def __init__(
+        self, shown: ShownRecords, streams: Streams, kept: SavedPosition | None, left: TimeLeft | None = None
+    ) -> None:
         self._shown = shown
         self._streams = streams
         self._kept = kept
+        self._left = left or TimeLeft(lambda: 0)
         self._unsaved: str | None = None
         self._records = self._unreadable = 0
 
     def all_of(self, scan: RecordScan[Any]) -> int:
         """Print a scan to its end; returns 1 if any record is unreadable."""
-        lines, saved_at, done = ProgressLines(self._streams.say), time.monotonic(), False
+        lines, left = ProgressLines(self._streams.say, monotonic=self._streams.monotonic), self._left
+        saved_at, done = time.monotonic(), False
         try:
             while (page := scan.next_page()) is not None:
                 self._write(page)
                 if time.monotonic() - saved_at >= SAVED_SECONDS:
                     self._save()
                     saved_at = time.monotonic()
-                lines.tell(lambda: f"{counted(self._records, 'record')} written")
+                left.is_at(self._records)
+                lines.tell(lambda: f"{counted(self._records, 'record')} written{left.told()}")
             done = True
         finally:
             if not done:
@@ -162,8 +169,8 @@ class ScanWriter:
                     self._save()
         if self._kept is not None:
             self._kept.save(None)
-        left = f", {self._unreadable:,} can't be read" if self._unreadable else ""
-        self._streams.say(f"{self._shown.entity.token}: {counted(self._records, 'record')} written{left}")
+        bad = f", {self._unreadable:,} can't be read" if self._unreadable else ""
+        self._streams.say(f"{self._shown.entity.token}: {counted(self._records, 'record')} written{bad}")
         return int(self._unreadable > 0)
 
     def _write(self, page: ScanPage[Any]) -> None:

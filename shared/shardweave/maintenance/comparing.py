@@ -37,6 +37,7 @@ from ..schema.upgrades import VERSION
 from ..store.parts import StoreParts
 from ..store.writing.prepare import unknown_attributes
 from ..store.writing.write_actions import key_of
+from ..table.operations import Describe
 from ..table.values import Item, Value
 from .comparison_state import keep, kept, opened_state
 from .export_folder import check_finished, check_known
@@ -93,6 +94,9 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """What distinguishes it from another one, so that a state is not continued with another source."""
+
+    def amount(self) -> int:
+        """About how many records it has, at most. Raises AccessDenied."""
 
     def pages(self, place: Any) -> Iterator[tuple[list[Read], Any]]:
         """Records, and the place after them."""
@@ -156,6 +160,10 @@ class TableRecords:
         self._asking = Asking(parts.table, parts.waiting)
         self._generated = generated_names(parts.schema)
 
+    def amount(self) -> int:
+        """As the table's description says."""
+        return self._parts.table.run(Describe()).items
+
     def pages(self, place: Any) -> Iterator[tuple[list[Read], Any]]:
         """One round of pages after the other, entity by entity."""
         number, after = place or (0, None)
@@ -210,12 +218,16 @@ class ExportedRecords:
     def __init__(self, schema: Schema, entities: Sequence[EntityType[Any]], folder: Path, now_ms: int) -> None:
         if not (folder.is_dir() and any(folder.glob("*.jsonl"))):
             raise ConfigurationError(f"{folder} is no folder with an export", where="--with-export", fix="give one")
-        check_finished(folder)
+        self._lines: int = sum(each["lines"] for each in check_finished(folder).values())
         check_known(folder, schema, "--with-export", in_part=True)
         self.name = " ".join([f"export {folder}:", *(each.token for each in entities)])
         self._schema, self._folder, self._now_ms = schema, folder, now_ms
         self._tokens = {each.token for each in entities}
         self._generated = generated_names(schema)
+
+    def amount(self) -> int:
+        """As the export's state says."""
+        return self._lines
 
     def pages(self, place: Any) -> Iterator[tuple[list[Read], Any]]:
         """Some lines after the other, file by file."""
@@ -255,6 +267,10 @@ class OldItems:
         self._page, self._rate = page, rate
         self._pace = Pace(rate, parts.waiting)
         self._asking = Asking(parts.table, parts.waiting)
+
+    def amount(self) -> int:
+        """As the table's description says."""
+        return self._parts.table.run(Describe()).items
 
     def pages(self, place: Any) -> Iterator[tuple[list[Read], Any]]:
         """One round of pages of the whole table after the other."""
