@@ -90,6 +90,20 @@ def test_two_clicks_on_next_show_the_next_page(page: Page) -> None:
     expect(page.locator(".grid tbody th").first).to_have_text("26")
 
 
+def second_click(page: Page, button: str) -> None:
+    """The second of two clicks, of which the first has brought a button to where both are made."""
+    page.locator(button).dispatch_event("click", {"detail": 2, "bubbles": True, "cancelable": True})
+
+
+def test_two_clicks_remove_one_filter(page: Page) -> None:
+    go(page, "entity/issue")
+    for _ in range(3):
+        page.locator("#add-filter").click()
+    page.get_by_role("button", name="Remove filter 1").dblclick()
+    at_rest(page)
+    expect(page.get_by_role("button", name=re.compile("Remove filter"))).to_have_count(2)
+
+
 def test_what_can_not_be_read_is_said_as_long_as_it_stands_there(page: Page) -> None:
     go(page, "entity/issue")
     page.locator("#add-filter").click()
@@ -116,18 +130,6 @@ def test_a_choice_shows_what_is_asked_after_other_parts_were_opened(page: Page) 
     go(page, "entity/issue")
     expect(rows).to_have_value("25")
     expect(index).to_have_value(first)
-
-
-def test_an_explanation_that_is_open_is_closed_with_its_page(page: Page) -> None:
-    go(page, "entity/issue")
-    summary = page.locator("#explain summary")
-    summary.click()
-    expect(page.locator("table.lanes tbody tr")).not_to_have_count(0)
-    summary.click()
-    page.locator("#add-filter").click()
-    summary.click()
-    go(page, "entity/project")
-    expect(page.locator("#explain")).not_to_have_attribute("open", re.compile(""))
 
 
 def test_a_page_that_was_left_shows_nothing_on_the_next_one(page: Page) -> None:
@@ -223,13 +225,26 @@ def test_two_clicks_on_create_make_one_record(page: Page, tracker: Tracker) -> N
     tracker.request("DELETE", f"/v1/issues/{listed[0]['tenantId']}/{listed[0]['issueId']}")
 
 
+def test_two_presses_of_enter_open_a_record(page: Page) -> None:
+    at_rest(page)
+    page.locator(".grid").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("Revision")
+    page.keyboard.press("Enter")
+    expect(page.locator("dl.record")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
 def test_two_clicks_where_a_deletion_is_asked_for_delete_nothing(page: Page, tracker: Tracker) -> None:
     issue = made(tracker, "Not to be deleted")
     page.reload()
     open_row(page, "Not to be deleted")
     page.get_by_role("button", name="Delete …").dblclick()
     expect(page.locator("#delete")).to_be_visible()
-    page.locator("#delete").dispatch_event("click", {"detail": 2})
+    second_click(page, "#delete")
     page.get_by_role("button", name="Keep it").click()
     expect(page.locator("#edit")).to_be_visible()
     page.keyboard.press("Escape")
@@ -273,3 +288,11 @@ def test_a_re_shard_is_taken_back_as_soon_as_its_start_is_answered(shards: Page)
         late.come(shards)
         shards.locator("#abort").click()
         expect(shards.locator("#state")).to_contain_text("Taking back")
+
+
+def test_two_clicks_start_a_re_shard_and_do_not_take_it_back(shards: Page) -> None:
+    shards.locator("#start").dblclick()
+    expect(shards.locator("#state")).to_contain_text("from")
+    second_click(shards, "#abort")
+    expect(shards.locator("#abort")).to_be_enabled()
+    expect(shards.locator("#state")).not_to_contain_text("Taking back")

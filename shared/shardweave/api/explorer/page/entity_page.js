@@ -4,6 +4,7 @@ import { html, nothing } from "./lit-html/lit-html.js";
 import { live } from "./lit-html/directives/live.js";
 import { ask, shownText, valueAt } from "./api.js";
 import { Choices, label } from "./choices.js";
+import { firstClicks } from "./clicks.js";
 import { columnsMenu, visibleColumns } from "./columns.js";
 import { explainPanel } from "./explain.js";
 import { Pages, grid, pager, problemNote } from "./grid.js";
@@ -306,7 +307,7 @@ export class EntityPage {
       this.app.update();
     };
     const content = filter.test === "exists" ? { kind: "boolean" } : this.content(filter.property);
-    return html`<fieldset class="range">
+    return html`<fieldset class="range" @click=${firstClicks}>
       <legend>Filter ${place + 1}</legend>
       <select aria-label="Property" @change=${(event) => change("property", event.target.value)}>
         ${options(this.entity.properties.map(({ name }) => ({ value: name, label: name })), filter.property)}

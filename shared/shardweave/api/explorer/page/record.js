@@ -3,12 +3,10 @@
 
 import { html, nothing } from "./lit-html/lit-html.js";
 import { ask, once, recordPath, shownText, useToken } from "./api.js";
+import { firstClicks } from "./clicks.js";
 import { problemNote } from "./grid.js";
 import { contentOf, control, shown, valueOf } from "./schema.js";
 import { tokenForm } from "./token.js";
-
-/** Whether a click is no second one of two, of which the first has brought its button here. */
-const alone = (event) => event.detail < 2;
 
 export class RecordDialog {
   constructor(app) {
@@ -179,15 +177,20 @@ export class RecordDialog {
   // -- what is shown
 
   render() {
-    return html`<dialog id="record" aria-labelledby="record-title" @close=${() => this.mode && this.close()}>
+    return html`<dialog id="record" aria-labelledby="record-title" @click=${firstClicks}
+      @close=${() => this.mode && this.close()}>
       ${this.mode ? this.content() : nothing}
     </dialog>`;
   }
 
-  /** The browser keeps the focus in a dialog that it opened, and gives it back. */
+  /** The browser keeps the focus in a dialog that it opened, and gives it back. It begins at the title, and not at the
+   * button that would close the dialog when Enter is pressed once more. */
   shown() {
     const dialog = document.getElementById("record");
-    if (this.mode && !dialog.open) dialog.showModal();
+    if (this.mode && !dialog.open) {
+      dialog.showModal();
+      document.getElementById("record-title").focus();
+    }
     if (!this.mode && dialog.open) dialog.close();
   }
 
@@ -199,7 +202,7 @@ export class RecordDialog {
 
   header(title) {
     return html`<header>
-        <h2 id="record-title">${title}</h2>
+        <h2 id="record-title" tabindex="-1">${title}</h2>
         <button type="button" aria-label="Close" @click=${() => this.close()}>×</button>
       </header>
       ${problemNote(this.problem)} ${this.problem?.status === 401 ? tokenForm((text) => this.goOn(text)) : nothing}`;
@@ -253,7 +256,7 @@ export class RecordDialog {
       <footer>
         <button type="button" @click=${() => this.go("show")}>Keep it</button>
         <button type="button" class="main bad" id="delete" ?disabled=${this.busy}
-          @click=${(event) => alone(event) && this.remove()}>Delete</button>
+          @click=${() => this.remove()}>Delete</button>
       </footer>`;
   }
 
@@ -325,7 +328,7 @@ export class RecordDialog {
       <footer>
         <button type="button" id="take-theirs" @click=${() => this.done()}>Keep what is stored</button>
         <button type="button" class="main" id="keep-mine" ?disabled=${this.busy}
-          @click=${(event) => alone(event) && this.overwrite()}>Store mine</button>
+          @click=${() => this.overwrite()}>Store mine</button>
       </footer>`;
   }
 

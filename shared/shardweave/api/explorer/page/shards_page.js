@@ -2,6 +2,7 @@
 
 import { html, nothing, svg } from "./lit-html/lit-html.js";
 import { ask } from "./api.js";
+import { firstClicks } from "./clicks.js";
 import { bar } from "./explain.js";
 import { problemNote } from "./grid.js";
 
@@ -137,7 +138,7 @@ export class ShardsPage {
     const can = (verb, label, kind) =>
       html`<button type="button" id=${verb} class=${kind} ?disabled=${this.busy}
         @click=${() => this.command(`/${verb}`)}>${label}</button>`;
-    return html`<section aria-labelledby="reshard">
+    return html`<section aria-labelledby="reshard" @click=${firstClicks}>
       <h2 id="reshard">Re-shard</h2>
       <ol class="phases">
         ${PHASES.map(
