@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shardweave.service.dataclass_code import keep
+from shardweave.service.dataclass_code import NOT_IN_FUNCTIONS, keep
 
 CLASSES = """
 from dataclasses import InitVar, dataclass, field
@@ -124,3 +124,17 @@ def test_where_classes_can_t_be_made_nothing_is_kept(tmp_path: Path) -> None:
     with pytest.raises(LookupError):
         keep(fail, tmp_path / "code")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_functions_may_import_runs_no_command_and_needs_nothing_that_a_layer_lacks() -> None:
+    lacked = [f"shardweave.{name}" for name in NOT_IN_FUNCTIONS if name != "__main__"]
+    program = f"""
+import sys
+sys.modules.update(dict.fromkeys({lacked}))
+from shardweave.service import dataclass_code
+dataclass_code.import_what_functions_may()
+print("shardweave.store" in sys.modules)
+"""
+    variables = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=variables)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

@@ -24,8 +24,8 @@ from types import CodeType
 from typing import Any
 
 FILE = Path(__file__).with_name("dataclass_code.marshal")
-NOT_IN_FUNCTIONS = ("cdk", "cli", "database.event_loop", "local", "testing")
-"""Parts of the library that need packages that a layer does not have."""
+NOT_IN_FUNCTIONS = ("__main__", "cdk", "cli", "database.event_loop", "local", "testing")
+"""Parts of the library that a layer does not have, or whose packages it does not have."""
 
 Run = Callable[[str, dict[str, Any], dict[str, Any]], None]
 
