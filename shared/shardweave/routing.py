@@ -119,6 +119,10 @@ class Claim:
 
     name: str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ConfigurationError("must be the name of a claim", where="Claim(...)", fix='give "tenant", say')
+
 
 class JsonModel(BaseModel):
     """A body or an answer: names in JSON are camelCase, and no others are taken."""
@@ -175,6 +179,17 @@ class Listed(Generic[T, N]):
     lookup: str | None = None
     value: Any = None
     within: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        given: Any = () if self.branches is None else self.branches
+        are_branches = isinstance(given, (tuple, list)) and all(isinstance(each, BranchSpec) for each in given)
+        for name, is_right, wanted in (
+            ("index", self.index is None or isinstance(self.index, str), "the name of an index"),
+            ("branches", are_branches, "a list of branches, as `branch` makes them"),
+            ("reverse", isinstance(self.reverse, bool), "true or false"),
+        ):
+            if not is_right:
+                raise ConfigurationError(f"must be {wanted}", where=f"listed({name}=...)", fix="correct it")
 
     def shown_as(self, row: Callable[[T], V]) -> Listed[V, N]:
         """The same list, each record in the form that `row` gives it."""
@@ -322,7 +337,18 @@ def _route(
     idempotency_key: bool = True,
 ) -> Callable[[Callable[P, R]], Route[P, R]]:
     def made(function: Callable[P, R]) -> Route[P, R]:
-        found = Route(method, path, function, status, tag, tuple(errors), idempotency_key)
+        listed = tuple(errors) if isinstance(errors, (tuple, list)) else (errors,)
+        found = Route(method, path, function, status, tag, listed, idempotency_key)
+        for name, is_right, wanted in (
+            ("status", status is None or (type(status) is int and 200 <= status < 300), "a status from 200 to 299"),
+            ("tag", isinstance(tag, str), "a text"),
+            ("errors", all(map(_is_error, listed)), "a list of error classes of shardweave.errors"),
+            ("idempotency_key", isinstance(idempotency_key, bool), "true or false"),
+        ):
+            if not is_right:
+                raise ConfigurationError(
+                    f"{name} must be {wanted}", where=found.place, fix="correct it, or leave it out"
+                )
         if not isinstance(path, str) or not path.startswith("/v1/"):
             fix = f'give "/v1/{to_camel(function.__name__)}", say'
             raise ConfigurationError("its path must begin with /v1/", where=found.place, fix=fix)
@@ -331,3 +357,7 @@ def _route(
         return found
 
     return made
+
+
+def _is_error(given: Any) -> bool:
+    return isinstance(given, type) and issubclass(given, ShardweaveError)

@@ -74,6 +74,8 @@ class Clock:
 
     def set(self, moment: dt.datetime | int) -> None:
         """It is this moment: a datetime with its zone, or epoch milliseconds."""
+        if moment is None:
+            raise InputError("must be a moment, got None", where="moment", fix="give a datetime, or epoch milliseconds")
         self.now_ms = epoch_of(moment, "ms", "moment")
 
     def advance(

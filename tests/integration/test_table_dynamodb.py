@@ -205,6 +205,16 @@ def test_each_failure_is_an_error_of_ours(script: Script, reply: Reply, expected
     assert type(raised.value) is expected
 
 
+@pytest.mark.parametrize(
+    "operation",
+    [GetItem(KEY), PutItem(KEY), BatchGet((KEY,)), BatchWrite((KEY,)), TransactGet((KEY,))],
+)
+def test_a_table_that_does_not_exist_is_named(script: Script, operation: Any) -> None:
+    table, _ = script(error("ResourceNotFoundException"))
+    with pytest.raises(TableNotFound, match="the table orders, or what the request names in it, does not exist"):
+        table.run(operation)
+
+
 def test_a_failed_condition_carries_the_item(script: Script) -> None:
     table, _ = script(error("ConditionalCheckFailedException", Item={**TYPED_KEY, "n": {"N": "1"}}))
     with pytest.raises(ConditionFailed) as raised:

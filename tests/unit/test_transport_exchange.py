@@ -16,6 +16,7 @@ from shardweave.errors import (
     InvalidRequest,
     ShardweaveError,
     TableError,
+    TableNotFound,
     TableUnavailable,
     Throttled,
     TransactionCanceled,
@@ -449,3 +450,11 @@ def test_an_answer_that_is_not_dynamodb_s_is_said_to_be_none(status: int, messag
     assert str(error).startswith(f"get_item: the answer has status {status} and is not DynamoDB's. Fix: check the")
     unknown = error_of(parsed_error(status, {"__type": "x#NewException", "message": message}), "get_item")
     assert str(unknown) == "get_item: DynamoDB refused the request with NewException" + (f": {message}" * bool(message))
+
+
+@pytest.mark.parametrize("operation", [READ, PUT, BatchGet((KEY,)), TransactWrite((PUT,))], ids=repr)
+def test_a_table_that_does_not_exist_is_named(operation: Operation[Any]) -> None:
+    exchange = exchange_of(operation)
+    assert ended(exchange, refused("ResourceNotFoundException")) is Step.DONE
+    assert isinstance(exchange.error, TableNotFound)
+    assert "the table orders, or what the request names in it, does not exist" in str(exchange.error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, get_args
 
 from ..errors import InputError, ShardweaveError
@@ -139,6 +140,10 @@ def _check_parts(operation: Any, place: str) -> None:
     if isinstance(getattr(operation, "record", None), Mapping) and operation.model is None:
         fix = f'give {type(operation).__name__}({{"state": "open"}}, Order), say'
         raise InputError("properties alone do not say of which entity they are", where=f"{place}.model", fix=fix)
+    model = getattr(operation, "model", None)
+    if model is not None and not isinstance(model, (str, type)):
+        fix = "give an entity class, or its token"
+        raise InputError(f"must be an entity, got {kind_of(model)}", where=f"{place}.model", fix=fix)
     for name, check in _PARTS.items():
         if hasattr(operation, name):
             try:
@@ -153,12 +158,10 @@ def _check_revisions(rev: Any) -> None:
         check_revision(rev)
 
 
-def _flag(name: str) -> Callable[[Any], None]:
-    def check(value: Any) -> None:
-        if not isinstance(value, bool):
-            raise InputError(f"must be true or false, got {kind_of(value)}", where=name, fix="give one of them")
-
-    return check
+def check_flag(name: str, value: Any) -> None:
+    """Refuse a value that is neither true nor false."""
+    if not isinstance(value, bool):
+        raise InputError(f"must be true or false, got {kind_of(value)}", where=name, fix="give one of them")
 
 
 def _check_names(names: Any) -> None:
@@ -178,8 +181,8 @@ _PARTS: Mapping[str, Callable[[Any], None]] = {
     "changes": check_changes,
     "amounts": check_amounts,
     "upsert": check_upsert,
-    "returning": _flag("returning"),
-    "exists": _flag("exists"),
+    "returning": partial(check_flag, "returning"),
+    "exists": partial(check_flag, "exists"),
     "names": _check_names,
     "read_model": _check_read_model,
 }

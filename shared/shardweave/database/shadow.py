@@ -85,6 +85,14 @@ class Shadow:
         observe: Callable[[ShadowDifference], object] | None = None,
         drawn: Callable[[], float] | None = None,
     ) -> None:
+        if not isinstance(getattr(database, "schema", None), Schema) or not hasattr(database, "close"):
+            message = f"must be a Database, got {type(database).__name__}"
+            raise InputError(message, where="database", fix="give the one that is asked too")
+        functions: Mapping[str, Any] = {"observe": observe, "drawn": drawn}
+        for name, function in functions.items():
+            if function is not None and not callable(function):
+                message = f"must be a function, got {type(function).__name__}"
+                raise InputError(message, where=name, fix="give one, or leave it out")
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
             raise InputError("must be a share from 0 to 1", where="share", fix="give 0.01 for one read in a hundred")
         given: Any = entities or {}

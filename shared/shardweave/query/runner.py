@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from ..errors import (
     DeadlineTooShort,
+    InputError,
     LaneFailed,
     RecordUnreadable,
     ShardMapChanged,
@@ -219,6 +220,10 @@ class QueryRunner:
 
     def explain(self, spec: QuerySpec, *, run: bool = False) -> Explanation:
         """The explanation of the query; with `run` it is also executed, and the explanation has its cost."""
+        given: Any = run
+        if not isinstance(given, bool):
+            message = f"must be true or false, got {type(given).__name__}"
+            raise InputError(message, where="run", fix="give one of them")
         if run:
             page, plan, begins = self._run(spec)
             return explain(plan, begins, page.stats, places=spec.shows_places)

@@ -69,7 +69,8 @@ class Descending:
 
 def name_of(given: Any) -> str:
     """The given name. For another type it is the value's text, which is not a valid name."""
-    return given if isinstance(given, str) else repr(given)[:80]
+    text = given if isinstance(given, str) else repr(given)[:80]
+    return text if isinstance(given, str) or not text.isidentifier() else f"({text})"
 
 
 def names_of(given: Any) -> tuple[str, ...]:

@@ -47,9 +47,7 @@ def schema_parts(
     models = [
         model for where, model in _listed("entities", entities, "entities", faults) if _is_model(where, model, faults)
     ]
-    if not isinstance(key_format, KeyFormat):
-        faults.append(kind_fault("key format", key_format, "a key format", "use key_format('ordered')"))
-        key_format = ORDERED
+    key_format = _sound_format(key_format, faults)
     names = []
     for name, default in ((hash_key, "hashKey"), (range_key, "rangeKey")):
         if not isinstance(name, str):
@@ -65,6 +63,23 @@ def schema_parts(
         collections=tuple(_collections(collections, faults)),
         faults=(*faults, *(fault for model in dict.fromkeys(models) for fault in model.declaration.faults)),
     )
+
+
+def _sound_format(given: Any, faults: list[Fault]) -> KeyFormat:
+    if not isinstance(given, KeyFormat):
+        faults.append(kind_fault("key format", given, "a key format", "use key_format('ordered')"))
+        return ORDERED
+    wrong = []
+    for name, kind in KeyFormat.__annotations__.items():
+        value = getattr(given, name)
+        if kind == "str" and not isinstance(value, str):
+            wrong.append(kind_fault(f"key format: {name}", value, "a text", "give one"))
+        elif kind == "bool" and not isinstance(value, bool):
+            wrong.append(kind_fault(f"key format: {name}", value, "a bool", "give one, or leave it out"))
+        elif name == "hash" and not callable(value):
+            wrong.append(kind_fault("key format: hash", value, "a function", "give one from a text to a number"))
+    faults += wrong
+    return ORDERED if wrong else given
 
 
 def _listed(place: str, given: Any, wanted: str, faults: list[Fault]) -> list[tuple[str, Any]]:
@@ -113,8 +128,11 @@ def _sound_index(where: str, index: Any, faults: list[Fault]) -> Index:
             faults.append(kind_fault(f"{place}: {key}", given_key, "a name", fix))
     if not isinstance(projection, str):
         projection = names_of(projection)
-    if not isinstance(index.exposed, bool):
-        faults.append(kind_fault(f"{place}: exposed", index.exposed, "a bool", "give one, or leave it out"))
+    faults += [
+        kind_fault(f"{place}: {flag}", getattr(index, flag), "a bool", "give one, or leave it out")
+        for flag in ("exposed", "descending")
+        if not isinstance(getattr(index, flag), bool)
+    ]
     sound: Index = replace(
         index,
         name=name,

@@ -17,6 +17,8 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
+from ..errors import ConfigurationError
+
 
 class Role(enum.Enum):
     """The role of a property with a special meaning."""
@@ -67,6 +69,12 @@ class CanonicalBegin:
 
     canonical: Callable[[str], str]
 
+    def __post_init__(self) -> None:
+        given: Any = self.canonical
+        if not callable(given):
+            fix = "give one from a text to its canonical form, like str.lower"
+            raise _wrong("CanonicalBegin(...)", "a function", given, fix)
+
 
 @dataclass(frozen=True)
 class EpochUnit:
@@ -74,12 +82,22 @@ class EpochUnit:
 
     unit: Literal["ms", "s"]
 
+    def __post_init__(self) -> None:
+        if self.unit not in ("ms", "s"):
+            raise _wrong("unit", '"ms" or "s"', self.unit, "give one of them, or leave it out")
+
 
 @dataclass(frozen=True)
 class Claim:
     """Marks a property that is bound to a claim."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        given: Any = self.name
+        if not isinstance(given, str):
+            fix = 'use claim_property("tenant"), say'
+            raise _wrong("claim_property(...)", "the name of a claim", given, fix)
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,8 @@ class Private:
 def claim_property(claim: str, *, unique: bool = False, **field: Any) -> Any:
     """A property that has the value of the caller's claim. Python code sets it like any other property. `unique`: it
     also identifies the record, so that there is one record for each tenant."""
+    if not isinstance(unique, bool):
+        raise _wrong("claim_property(unique=...)", "true or false", unique, "give one of them, or leave it out")
     info: FieldInfo = unique_property(**field) if unique else Field(**field)
     info.metadata.append(Claim(claim))
     return info
@@ -100,3 +120,7 @@ def private_property(**field: Any) -> Any:
     info: FieldInfo = Field(**field)
     info.metadata.append(Private())
     return info
+
+
+def _wrong(where: str, wanted: str, given: Any, fix: str) -> ConfigurationError:
+    return ConfigurationError(f"must be {wanted}, got {type(given).__name__}", where=where, fix=fix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..errors import InputError
 from ..schema.entity import Entity
 
 DAY_SECONDS = 86_400
@@ -24,6 +25,25 @@ class IdempotencyKey:
     scope: str
     fingerprint: bytes
     seconds: int = DAY_SECONDS
+
+    def __post_init__(self) -> None:
+        for name, kind, wanted in _KINDS:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, kind):
+                message = f"must be {wanted}, got {type(value).__name__}"
+                raise InputError(message, where=f"IdempotencyKey({name}=...)", fix="give that")
+        if self.seconds < 1:
+            raise InputError(
+                "must be at least 1", where="IdempotencyKey(seconds=...)", fix="give more, or leave it out"
+            )
+
+
+_KINDS: tuple[tuple[str, type, str], ...] = (
+    ("key", str, "a text"),
+    ("scope", str, "a text"),
+    ("fingerprint", bytes, "bytes"),
+    ("seconds", int, "a whole number"),
+)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pydantic
 from pydantic_core import PydanticCustomError
 
-from ..errors import ValueRefused
+from ..errors import ConfigurationError, ValueRefused
 from ..table.layout import KeyType
 from ..table.values import Value, number, number_text
 from .stored_form import checked_epoch, datetime_text, stored_form
@@ -127,8 +127,8 @@ class DecimalCodec(Codec):
     complement = _SIGNED
 
     def __init__(self, places: int) -> None:
-        if not 0 < places <= 18:
-            raise ValueError("places must be 1 to 18; use int for none")
+        if type(places) is not int or not 0 < places <= 18:
+            raise ConfigurationError("must be 1 to 18", where="DecimalCodec(places=...)", fix="use int for none")
         self.places = places
         self._digits = 20 + places
 

@@ -31,12 +31,20 @@ class GraphQL:
     max_cost: int = 10_000
 
     def __post_init__(self) -> None:
-        if not _PREFIX.fullmatch(self.name_prefix):
+        if not isinstance(self.name_prefix, str) or not _PREFIX.fullmatch(self.name_prefix):
             raise ConfigurationError(
                 "must be letters, digits and underscores that begin a GraphQL name",
                 where="GraphQL(name_prefix=...)",
                 fix="give one like Shop_",
             )
+        for name, others in (("capitalised", ()), ("introspection", (None,))):
+            value = getattr(self, name)
+            if not isinstance(value, bool) and value not in others:
+                raise ConfigurationError(
+                    f"must be true or false, got {type(value).__name__}",
+                    where=f"GraphQL({name}=...)",
+                    fix="give one of them, or leave it out",
+                )
         for name, most in (("max_depth", MOST_DEPTH), ("max_fields", MOST_FIELDS), ("max_cost", MOST_COST)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:

@@ -170,7 +170,7 @@ def _call(client: Any, method: str, request: Mapping[str, Any], attempts: Attemp
         with following(attempts):
             response: dict[str, Any] = getattr(client, method)(**request)
     except (ClientError, BotoCoreError, ResponseParserError) as error:
-        failure = table_error(error, method)
+        failure = table_error(error, method, _table_in(request))
         failure.maybe_written = attempts.maybe_written
         # `from None`: what boto3 says may quote a record's values.
         raise failure from None
@@ -185,10 +185,20 @@ def _call(client: Any, method: str, request: Mapping[str, Any], attempts: Attemp
     return response
 
 
-def table_error(error: Exception, method: str) -> ShardweaveError:
-    """The library's error for what boto3 raised in calling `method`."""
+def _table_in(request: Mapping[str, Any]) -> str:
+    """The name of the table that a request is for, in each of the forms that requests have."""
+    if "TableName" in request:
+        return str(request["TableName"])
+    for batch in ("RequestItems", "TransactItems"):
+        for each in request.get(batch, ()):
+            return each if isinstance(each, str) else _table_in(next(iter(each.values())))
+    return ""
+
+
+def table_error(error: Exception, method: str, table: str = "") -> ShardweaveError:
+    """The library's error for what boto3 raised in calling `method` on a table."""
     if isinstance(error, ClientError):
-        return error_of(error.response, method)
+        return error_of(error.response, method, table)
     if isinstance(error, _CREDENTIAL_ERRORS):
         fix = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `aws configure` writes a profile"
         return AccessDenied("no usable AWS credentials were found", where=method, fix=fix)

@@ -48,9 +48,12 @@ def parsed_error(status: int, body: Mapping[str, Any] | None) -> dict[str, Any]:
     return parsed | {"ResponseMetadata": {"HTTPStatusCode": status}}
 
 
-def error_of(response: Mapping[str, Any], method: str) -> ShardweaveError:
-    """The library's error for an error reply, in the form of `parsed_error` or of botocore."""
+def error_of(response: Mapping[str, Any], method: str, table: str = "") -> ShardweaveError:
+    """The library's error for an error reply, in the form of `parsed_error` or of botocore, to a request to `table`."""
     try:
+        if table and response.get("Error", {}).get("Code") in _MISSING and method not in _STREAM_READS:
+            message = f"the table {table}, or what the request names in it, does not exist"
+            return TableNotFound(message, where=method, fix="check names and region")
         return _error(response, method)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         return TableUnavailable("DynamoDB's error has another form than it always has", where=method, fix="retry")
@@ -163,6 +166,8 @@ _BY_CODE: dict[str, Callable[[Mapping[str, Any], str], ShardweaveError]] = {
     "TrimmedDataAccessException": _trimmed,
     "ExpiredIteratorException": _trimmed,
 }
+
+_MISSING = ("ResourceNotFoundException", "TableNotFoundException")
 
 _STREAM_READS = frozenset({"get_shard_iterator", "get_records"})
 

@@ -69,6 +69,7 @@ def call_of(operation: Operation[R], table: str, key_names: tuple[str, str], gua
         _encode(request).encode(),
         partial(_answer, operation, table, key_names),
         Attempts.at(operation, guard),
+        table,
     )
 
 

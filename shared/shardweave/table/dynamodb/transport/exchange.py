@@ -40,6 +40,7 @@ class Call(Generic[R]):
     body: bytes
     read: Callable[[Mapping[str, Any]], R]
     attempts: Attempts
+    table: str = ""
 
 
 class Step(Enum):
@@ -170,7 +171,7 @@ class Exchange(Generic[R]):
         kind = kind_of(self.call.method, parsed["Error"]["Code"], reply.status)
         asked_for = reply.headers.get("x-amz-retry-after", "")
         seconds = int(asked_for) / 1000 if asked_for.isascii() and asked_for.isdigit() and len(asked_for) < 10 else None
-        return self._failed(error_of(parsed, self.call.method), kind, seconds)
+        return self._failed(error_of(parsed, self.call.method, self.call.table), kind, seconds)
 
     def _broken(self) -> Step:
         self.keeps_connection = False
