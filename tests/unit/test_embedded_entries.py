@@ -31,6 +31,8 @@ from shardweave.table.operations import (
 from tests.unit.embedded_table import LAYOUT, changes, item, key
 
 FORMAT_1 = Path(__file__).parents[1] / "data" / "embedded_format_1.sql"
+WRITTEN = 1_800_000_000
+"""When it was, by its clock: changes are kept for a day."""
 WAIT = 7
 """So few that random writes often write the entries that wait."""
 
@@ -221,7 +223,7 @@ def former(path: Path, script: str | None = None) -> None:
 def test_a_file_of_the_former_format_is_migrated_with_all_that_it_holds(path: Path) -> None:
     former(path)
     assert list(stored_items(path, [("h", "a"), ("h", "gone")])) == [("h", "a")]
-    table = EmbeddedTable(LAYOUT, path)
+    table = EmbeddedTable(LAYOUT, path, clock=lambda: WRITTEN + 60)
     assert texts(table) == ["b", "a"]
     assert [found["rangeKey"] for found in table.run(Scan(index="byNumber")).items] == ["a", "b"]
     assert table.run(Scan()).count == 3

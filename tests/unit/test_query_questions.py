@@ -88,7 +88,7 @@ class TestOtherQuestions:
         page = people.runner.run(QuerySpec("person", {"state": Equal("active")}, limit=150, hydrate=True))
         assert {each.photo for each in page.items} == {f"photo {n}" for n in range(150)}
         batches = [operation for operation in people.table.operations if isinstance(operation, BatchGet)]
-        assert [len(batch.keys) for batch in batches] == [100, 50]
+        assert sorted(len(batch.keys) for batch in batches) == [50, 100], "at once, in any order"
 
     def test_a_record_deleted_before_hydration_is_left_out(self, people: People) -> None:
         people.fill(5)
