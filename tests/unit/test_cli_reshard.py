@@ -92,6 +92,7 @@ def test_where_nobody_moves_anything_it_says_so_once() -> None:
     code, _ = terminal("watch")
     assert code == 130
     assert terminal.said.getvalue().count("nothing has changed for two minutes") == 1
+    assert terminal.said.getvalue().endswith("\nno longer watched; the re-shard goes on without that\n")
 
 
 def test_more_shards_than_records_are_warned_of() -> None:
