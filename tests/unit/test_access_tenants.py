@@ -215,7 +215,8 @@ def test_by_lookup(acme: Person) -> None:
     problem_of(acme.get("/v1/tasks?lookup=label&label=urgent&tenantId=bolt"), 403, "forbidden")
 
 
-def test_by_conflict(acme: Person) -> None:
+def test_by_conflict() -> None:
+    acme, _ = filled()
     assert acme.made("tasks", teamName="red", slug=f"{SECRET}-0")["tenantId"] == "acme"
     assert acme.made("teams", name="blue").get("motto") is None
     conflict = problem_of(acme.post("/v1/tasks", {"teamName": "red", "slug": "mine-0"}), 409, "value_taken")
