@@ -2,4 +2,5 @@
 
 from .cli.__main__ import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -9,8 +9,8 @@ from pathlib import Path
 from ..database.project import LIBRARY, project_folder
 
 ROOT = project_folder()
-NOT_DEPLOYED = ("cdk", "cli", "local")
-"""Folders of the library that no function needs."""
+NOT_DEPLOYED = ("__main__.py", "cdk", "cli", "local")
+"""Parts of the library that no function needs."""
 
 _NOT_SOURCES = ("__pycache__", "*.pyc", "_samples")
 """Files that Python makes from sources, and sample data, which only the local server uses."""
