@@ -1,4 +1,4 @@
-"""What every test gets: hypothesis profiles, and processes that can be interrupted.
+"""What every test gets: hypothesis profiles, processes that can be interrupted, and modules of its own.
 
 `ci` (the default) tries the same examples in every run, so a failure can be repeated; `thorough` tries a hundred
 times as many, at random: `HYPOTHESIS_PROFILE=thorough ./run test unit`.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,20 @@ HISTORIES_A_TEST = 25
 # Where tests run in the background an interruption is ignored, and so it would be by every process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def own_modules(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test imports from its own folder ends with it: the next may have a service of the same name."""
+    if "tmp_path" not in request.fixturenames:
+        yield
+        return
+    folder: Path = request.getfixturevalue("tmp_path")
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(f"{folder}{os.sep}"):
+            del sys.modules[name]
+    sys.path[:] = [each for each in sys.path if not Path(each).is_relative_to(folder)]
 
 
 def pytest_configure() -> None:
