@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from services._samples.issues import BRIDGE, TUNNEL
 from tests.browser.browsing import launched
 from tests.browser.conftest import Tracker, served
+from tests.browser.issue_pages import choose
 
 SIZE = {"width": 1000, "height": 620}
 
@@ -27,10 +28,6 @@ def main(folder: Path) -> None:
         for take in (grid, explain, conflict, reshard):
             take(page, tracker)
             page.screenshot(path=folder / f"explorer-{take.__name__}.png")
-
-
-def choose(page: Page, project: object) -> None:
-    page.locator("form.tools label", has_text="projectId").locator("select").select_option(str(project))
 
 
 def grid(page: Page, tracker: Tracker) -> None:

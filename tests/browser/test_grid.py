@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from services._samples.issues import TUNNEL
 from tests.browser.browsing import at_rest, go
 from tests.browser.conftest import ISSUES, Tracker
+from tests.browser.issue_pages import choose_the_big_project, turn
 from tests.browser.waiting_times import first_paint, until_shown
 
 
@@ -33,18 +34,6 @@ def big(page: Page) -> Page:
     """The grid of the big project."""
     choose_the_big_project(page)
     return page
-
-
-def choose_the_big_project(page: Page) -> None:
-    at_rest(page)
-    page.locator("form.tools label", has_text="projectId").locator("select").select_option(str(TUNNEL.project_id))
-    at_rest(page)
-    expect(page.get_by_role("status")).to_contain_text("25 records")
-
-
-def turn(page: Page, way: str) -> None:
-    at_rest(page)
-    page.locator(f"button[data-way={way}]").click()
 
 
 def test_the_first_thing_shown_is_a_grid_and_the_token_is_out_of_the_address(page: Page) -> None:

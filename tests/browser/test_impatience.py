@@ -13,15 +13,11 @@ from playwright.sync_api import Browser, Page, Request, expect
 from services._samples.issues import BRIDGE, TUNNEL
 from tests.browser.browsing import at_rest, go, opened
 from tests.browser.conftest import Tracker
-from tests.browser.test_late_answers import asks, choose, entity_page, held_back, open_row
+from tests.browser.issue_pages import choose, entity_page, open_row, turn_at_once
+from tests.browser.late_answers import asks, held_back
 from tests.browser.test_mishaps import is_start
 from tests.browser.test_records import made, path
 from tests.integration.local_server import LocalServer
-
-
-def turn(page: Page, way: str) -> None:
-    page.locator(f"button[data-way={way}]").click()
-
 
 # -- pages ------------------------------------------------------------------------------------------------------------
 
@@ -33,7 +29,7 @@ def test_what_is_asked_for_before_the_choices_come_is_not_replaced_by_the_first_
         late.await_answer(page)
         page.get_by_role("button", name="Show").click()
         expect(page.get_by_role("status")).to_contain_text("page 1")
-        turn(page, "next")
+        turn_at_once(page, "next")
         expect(page.get_by_role("status")).to_contain_text("page 2")
         late.come(page)
     at_rest(page)
@@ -55,12 +51,12 @@ def test_nothing_is_written_where_choices_are_about_to_come(page: Page) -> None:
 
 def test_a_page_beside_the_shown_one_is_not_asked_for_when_another_list_is_on_its_way(page: Page) -> None:
     entity_page(page)
-    choose(page, str(TUNNEL.project_id))
+    choose(page, TUNNEL.project_id)
     expect(page.get_by_role("status")).to_contain_text("25 records")
     with held_back(page, asks("POST", "/issues/query", str(BRIDGE.project_id))) as late:
-        choose(page, str(BRIDGE.project_id))
+        choose(page, BRIDGE.project_id)
         late.await_answer(page)
-        turn(page, "next")
+        turn_at_once(page, "next")
         page.locator(".grid").press("PageDown")
         late.come(page)
     at_rest(page)
@@ -70,10 +66,10 @@ def test_a_page_beside_the_shown_one_is_not_asked_for_when_another_list_is_on_it
 
 def test_pages_are_those_of_the_list_that_is_shown_whatever_is_written_meanwhile(page: Page) -> None:
     at_rest(page)
-    choose(page, str(TUNNEL.project_id))
+    choose(page, TUNNEL.project_id)
     expect(page.get_by_role("status")).to_contain_text("25 records")
     page.get_by_role("textbox", name="assignee").fill("nob")
-    turn(page, "next")
+    turn_at_once(page, "next")
     expect(page.get_by_role("status")).to_contain_text("page 2 · 25 records")
     expect(page.get_by_role("alert")).to_have_count(0)
     page.get_by_role("button", name="Show").click()
@@ -82,7 +78,7 @@ def test_pages_are_those_of_the_list_that_is_shown_whatever_is_written_meanwhile
 
 def test_two_clicks_on_next_show_the_next_page(page: Page) -> None:
     at_rest(page)
-    choose(page, str(TUNNEL.project_id))
+    choose(page, TUNNEL.project_id)
     expect(page.get_by_role("status")).to_contain_text("25 records")
     page.locator("button[data-way=next]").evaluate("button => { button.click(); button.click(); }")
     at_rest(page)
@@ -153,7 +149,7 @@ def test_a_page_of_the_token_before_is_not_shown(browser: Browser, tracker: Trac
         page.goto(f"{tracker.server.address}/explorer#token={tracker.token}")
         go(page, "entity/issue")
         with held_back(page, asks("POST", "/issues/query")) as late:
-            turn(page, "next")
+            turn_at_once(page, "next")
             late.await_answer(page)
             page.get_by_label("Token").fill("nobody")
             page.get_by_role("button", name="Use").click()

@@ -4,79 +4,20 @@ comes for a record that is no longer open touches no other one."""
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import APIResponse, Browser, Page, Request, Route, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from services._samples.issues import BRIDGE, TUNNEL
-from tests.browser.browsing import PATIENCE_MS, at_rest, go, opened
+from tests.browser.browsing import at_rest, go, opened
 from tests.browser.conftest import Tracker
+from tests.browser.issue_pages import choose, entity_page, open_row
+from tests.browser.late_answers import asks, held_back
 from tests.browser.test_mishaps import ended
 from tests.browser.test_records import made, path
 from tests.integration.local_server import LocalServer
-
-
-@dataclass
-class Late:
-    """Answers that the server has given, and the page has not got."""
-
-    answers: list[tuple[Route, APIResponse]] = field(default_factory=list)
-
-    def await_answer(self, page: Page) -> None:
-        """The server has answered."""
-        ends = time.monotonic() + PATIENCE_MS / 1000
-        while not self.answers:
-            assert time.monotonic() < ends, "nothing is asked that is to be held back"
-            page.wait_for_timeout(10)  # Routes are handled meanwhile.
-
-    def come(self, page: Page) -> None:
-        """The page gets the answers, and has time to make something of them."""
-        assert self.answers, "nothing was asked that is held back"
-        for route, answer in self.answers:
-            route.fulfill(response=answer)
-            got = route.request.response()
-            assert got is not None
-            got.finished()
-        page.evaluate("() => new Promise((done) => setTimeout(done, 50))")
-
-
-@contextmanager
-def held_back(page: Page, chosen: Callable[[Request], bool]) -> Iterator[Late]:
-    """The answers to the chosen requests come late."""
-    late = Late()
-
-    def handle(route: Route) -> None:
-        if chosen(route.request):
-            late.answers.append((route, route.fetch()))
-        else:
-            route.continue_()
-
-    page.route("**/v1/**", handle)
-    yield late
-    page.unroute_all(behavior="ignoreErrors")
-
-
-def asks(method: str, part: str, of: str = "") -> Callable[[Request], bool]:
-    """Requests with a part in their path, and a text in their body or their path."""
-    return lambda request: (
-        request.method == method and part in request.url and of in request.url + str(request.post_data or "")
-    )
-
-
-def entity_page(page: Page) -> None:
-    go(page, "entity/issue")
-    page.locator("#index").select_option("gridNum")
-    choose(page, str(BRIDGE.project_id))
-    expect(page.locator(".grid tbody tr")).not_to_have_count(0)
-    at_rest(page)
-
-
-def choose(page: Page, project: str) -> None:
-    page.locator("form.tools label", has_text="projectId").locator("select").select_option(project)
 
 
 def explains(page: Page, project: str) -> None:
@@ -90,12 +31,12 @@ def explains(page: Page, project: str) -> None:
 
 def test_a_page_that_comes_late_is_neither_shown_nor_explained(page: Page, tracker: Tracker) -> None:
     entity_page(page)
-    choose(page, str(TUNNEL.project_id))
+    choose(page, TUNNEL.project_id)
     expect(page.get_by_role("status")).to_contain_text("25 records")
     with held_back(page, asks("POST", "/issues/query", str(BRIDGE.project_id))) as late:
-        choose(page, str(BRIDGE.project_id))
+        choose(page, BRIDGE.project_id)
         late.await_answer(page)
-        choose(page, str(TUNNEL.project_id))
+        choose(page, TUNNEL.project_id)
         expect(page.get_by_role("status")).to_contain_text("25 records")
         late.come(page)
     expect(page.get_by_role("status")).to_contain_text("25 records")
@@ -108,7 +49,7 @@ def test_an_explanation_that_comes_late_is_not_shown(page: Page, tracker: Tracke
     with held_back(page, asks("POST", "/issues/explain", str(BRIDGE.project_id))) as late:
         page.locator("#explain summary").click()
         late.await_answer(page)
-        choose(page, str(TUNNEL.project_id))
+        choose(page, TUNNEL.project_id)
         explains(page, str(TUNNEL.project_id))
         late.come(page)
     explains(page, str(TUNNEL.project_id))
@@ -117,7 +58,7 @@ def test_an_explanation_that_comes_late_is_not_shown(page: Page, tracker: Tracke
 def test_an_explanation_of_a_page_that_is_not_shown_yet_stays_away(page: Page, tracker: Tracker) -> None:
     entity_page(page)
     with held_back(page, asks("POST", "/issues/query", str(TUNNEL.project_id))) as late:
-        choose(page, str(TUNNEL.project_id))
+        choose(page, TUNNEL.project_id)
         late.await_answer(page)
         page.locator("#explain summary").click()
         explains(page, str(BRIDGE.project_id))
@@ -151,8 +92,32 @@ def test_a_list_of_the_services_own_is_explained_as_it_is_shown(page: Page, trac
 # -- records ----------------------------------------------------------------------------------------------------------
 
 
-def open_row(page: Page, title: str) -> None:
-    page.locator(".grid tbody tr", has_text=title).locator("button.link").click()
+@contextmanager
+def closed_before_its_edit_is_answered(
+    page: Page, tracker: Tracker, name: str, text: str, meanwhile: Mapping[str, str] | None = None
+) -> Iterator[dict[str, str]]:
+    """A record that is edited; the answer comes when the dialog shows another one, and leaves that one as it is."""
+    slow, other = made(tracker, "Edited slowly"), made(tracker, "Opened meanwhile")
+    page.reload()
+    with held_back(page, asks("PATCH", path(slow))) as late:
+        open_row(page, "Edited slowly")
+        page.locator("#edit").click()
+        page.locator(f"#field-{name}").fill(text)
+        if meanwhile:
+            tracker.request("PATCH", path(slow), meanwhile)
+        page.get_by_role("button", name="Save").click()
+        late.await_answer(page)
+        page.keyboard.press("Escape")
+        open_row(page, "Opened meanwhile")
+        expect(page.locator("dl.record")).to_contain_text("Opened meanwhile")
+        late.come(page)
+    expect(page.locator("#conflict")).to_have_count(0)
+    expect(page.locator("dl.record")).to_contain_text("Opened meanwhile")
+    page.keyboard.press("Escape")
+    yield slow
+    assert tracker.request("GET", path(other)) == other
+    for each in (slow, other):
+        tracker.request("DELETE", path(each))
 
 
 def test_a_record_that_comes_late_is_not_shown_for_another(page: Page, tracker: Tracker) -> None:
@@ -174,49 +139,16 @@ def test_a_record_that_comes_late_is_not_shown_for_another(page: Page, tracker: 
 
 
 def test_an_edit_that_is_answered_late_closes_no_other_record(page: Page, tracker: Tracker) -> None:
-    slow, other = made(tracker, "Edited slowly"), made(tracker, "Opened meanwhile")
-    page.reload()
-    with held_back(page, asks("PATCH", path(slow))) as late:
-        open_row(page, "Edited slowly")
-        page.locator("#edit").click()
-        page.locator("#field-assignee").fill("ann")
-        page.get_by_role("button", name="Save").click()
-        late.await_answer(page)
-        page.keyboard.press("Escape")
-        open_row(page, "Opened meanwhile")
-        expect(page.locator("dl.record")).to_contain_text("Opened meanwhile")
-        late.come(page)
-    expect(page.locator("dl.record")).to_contain_text("Opened meanwhile")
-    page.keyboard.press("Escape")
-    expect(page.locator(".grid tbody tr", has_text="Edited slowly")).to_contain_text("ann")
-    for each in (slow, other):
-        tracker.request("DELETE", path(each))
+    with closed_before_its_edit_is_answered(page, tracker, "assignee", "ann"):
+        expect(page.locator(".grid tbody tr", has_text="Edited slowly")).to_contain_text("ann")
 
 
 def test_a_refusal_that_comes_late_is_said_and_touches_no_other_record(page: Page, tracker: Tracker) -> None:
-    slow, other = made(tracker, "Refused slowly"), made(tracker, "Left as it is")
-    page.reload()
-    with held_back(page, asks("PATCH", path(slow))) as late:
-        open_row(page, "Refused slowly")
-        page.locator("#edit").click()
-        page.locator("#field-title").fill("Mine")
-        tracker.request("PATCH", path(slow), {"title": "Theirs"})
-        page.get_by_role("button", name="Save").click()
-        late.await_answer(page)
-        page.keyboard.press("Escape")
-        open_row(page, "Left as it is")
-        expect(page.locator("dl.record")).to_contain_text("Left as it is")
-        late.come(page)
-    expect(page.locator("#conflict")).to_have_count(0)
-    expect(page.locator("dl.record")).to_contain_text("Left as it is")
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("alert")).to_contain_text(path(slow))
-    assert tracker.request("GET", path(slow))["title"] == "Theirs"
-    assert tracker.request("GET", path(other))["title"] == "Left as it is"
-    page.get_by_role("link", name="Project", exact=True).first.click()
-    expect(page.get_by_role("alert")).to_have_count(0)
-    for each in (slow, other):
-        tracker.request("DELETE", path(each))
+    with closed_before_its_edit_is_answered(page, tracker, "title", "Mine", {"title": "Theirs"}) as slow:
+        expect(page.get_by_role("alert")).to_contain_text(path(slow))
+        assert tracker.request("GET", path(slow))["title"] == "Theirs"
+        page.get_by_role("link", name="Project", exact=True).first.click()
+        expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_a_record_is_not_edited_between_a_refused_deletion_and_its_newer_form(page: Page, tracker: Tracker) -> None:
